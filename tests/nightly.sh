@@ -38,7 +38,7 @@ versions() {
 crates() {
     tree=target/crates failed=0
     [ -d "$tree" ] || git worktree add --detach "$tree" || return 1
-    mkdir -p target/peers "$tree/target" && ln -sfn "$PWD/target/peers" "$tree/target/peers"
+    tests/setup.sh && mkdir -p "$tree/target" && ln -sfn "$PWD/target/peers" "$tree/target/peers"
     for which in '' '-Z direct-minimal-versions'; do
         # shellcheck disable=SC2086 # a list of words
         git -C "$tree" checkout --force --detach "$(git rev-parse HEAD)" &&

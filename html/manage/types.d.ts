@@ -315,7 +315,7 @@ interface LoggedRequest {
   method: string;
   /** Duration in whole milliseconds. */
   ms: number;
-  /** Number of the record since it was connected, from 1. */
+  /** Number of the application's record since the program started, from 1. */
   n: number;
   /** Path without the query; a shortened one ends in `…`, which no path can. */
   path: string;
@@ -339,7 +339,7 @@ interface LoggedStatement {
   more: number;
   /** Duration in whole milliseconds. */
   ms: number;
-  /** Number of the record since it was connected, from 1. */
+  /** Number of the application's record since the program started, from 1. */
   n: number;
   /** Rows sent. */
   rows: number;

@@ -34,7 +34,14 @@ pub(super) fn call(
     stream.write_all(head.as_bytes())?;
     stream.write_all(body)?;
     let mut answer = Vec::new();
-    stream.take(ANSWER_CAP).read_to_end(&mut answer)?;
+    let read = stream.take(ANSWER_CAP).read_to_end(&mut answer);
+    read.map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => {
+            let text = format!("no answer within {} s", ANSWER_TIMEOUT.as_secs());
+            io::Error::new(io::ErrorKind::TimedOut, text)
+        }
+        _ => error,
+    })?;
     Ok(body_of(&answer).to_vec())
 }
 

@@ -6,7 +6,8 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use super::failure::{Failure, OVER_LIMIT, printable};
+use super::failure::{Failure, OVER_LIMIT, UNREACHABLE, printable};
+use super::logging;
 use crate::api::{Client, Error, ServerUpdate};
 use crate::manager::{self, ServerUrl};
 use crate::store::{DataDir, Instance};
@@ -54,6 +55,8 @@ impl Manager {
 
     /// The one that runs, else the same on its state.
     pub(crate) fn open(home: &DataDir) -> Result<Self, Failure> {
+        // Errors of its files are told.
+        logging::start_quietly(false);
         let running = Self::find(home)?;
         Ok(running.unwrap_or_else(|| Self::here(manager::open(home))))
     }
@@ -131,12 +134,14 @@ impl From<Error> for Failure {
         let (code, message, hint) = match error {
             Error::Silent(address, why) => {
                 let message = format!("the manager at {address} does not answer: {why}");
-                return Self::operation(message).hint(match why.kind() {
-                    io::ErrorKind::NetworkUnreachable => {
-                        "start the network of this machine ('ip link set lo up')"
-                    }
-                    _ => "stop 'postern start' and start it again",
-                });
+                return Self::operation(message)
+                    .exit_status(UNREACHABLE)
+                    .hint(match why.kind() {
+                        io::ErrorKind::NetworkUnreachable => {
+                            "start the network of this machine ('ip link set lo up')"
+                        }
+                        _ => "stop 'postern start' and start it again",
+                    });
             }
             Error::Foreign(address) => {
                 return Self::operation(format!("the program at {address} is not the manager"));

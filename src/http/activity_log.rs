@@ -1,4 +1,4 @@
-//! The log of what an application's visitors did: in memory, bounded, its records numbered from 1.
+//! The log of what an application's visitors did: in memory, bounded, its records numbered.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub trait Record: Clone {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Logged{R}"))]
 pub struct Numbered<R> {
-    /// Number of the record since it was connected, from 1.
+    /// Number of the application's record since the program started, from 1.
     pub n: u64,
     /// The record.
     #[serde(flatten)]
@@ -49,23 +49,26 @@ pub struct ActivityLog<R> {
 struct State<R> {
     records: VecDeque<Numbered<R>>,
     bytes: usize,
+    /// Number of the last record before these.
+    before: u64,
     last: u64,
     sink: Option<Arc<dyn Sink<R>>>,
 }
 
 impl<R> Default for ActivityLog<R> {
     fn default() -> Self {
-        Self::telling(Arc::default())
+        Self::telling(Arc::default(), 0)
     }
 }
 
 impl<R> ActivityLog<R> {
-    /// A log that tells of each record.
-    pub(crate) fn telling(changes: Arc<Changes>) -> Self {
+    /// A log that tells of each record. The first gets the number after `before`.
+    pub(crate) fn telling(changes: Arc<Changes>, before: u64) -> Self {
         let state = State {
             records: VecDeque::new(),
             bytes: 0,
-            last: 0,
+            before,
+            last: before,
             sink: None,
         };
         Self {
@@ -109,6 +112,12 @@ impl<R: Record> ActivityLog<R> {
     /// Returns the number of the last record.
     pub fn last(&self) -> u64 {
         self.state.lock().last
+    }
+
+    /// How many records there were.
+    pub fn count(&self) -> u64 {
+        let state = self.state.lock();
+        state.last - state.before
     }
 }
 

@@ -85,10 +85,10 @@ pub(crate) struct RequestLog {
 }
 
 impl RequestLog {
-    /// A log that tells of each visitor and request.
-    pub(crate) fn telling(changes: &Arc<Changes>) -> Self {
+    /// A log that tells of each visitor and request, numbered after `before`.
+    pub(crate) fn telling(changes: &Arc<Changes>, before: u64) -> Self {
         Self {
-            records: ActivityLog::telling(Arc::clone(changes)),
+            records: ActivityLog::telling(Arc::clone(changes), before),
             stats: Arc::default(),
             visitors: Arc::new(VisitorTable::telling(Arc::clone(changes))),
         }
@@ -123,7 +123,7 @@ impl RequestLog {
     /// Returns the current visitors, with the number of requests that have come to an end.
     pub(crate) fn visitors(&self) -> VisitorCount {
         VisitorCount {
-            requests: self.records.last(),
+            requests: self.records.count(),
             ..self.visitors.count(Duration::ZERO)
         }
     }

@@ -135,10 +135,10 @@ struct Minute {
 }
 
 impl StatementLog {
-    /// A log that tells of each visitor and statement.
-    pub(crate) fn telling(changes: &Arc<Changes>) -> Self {
+    /// A log that tells of each visitor and statement, numbered after `before`.
+    pub(crate) fn telling(changes: &Arc<Changes>, before: u64) -> Self {
         Self {
-            lines: ActivityLog::telling(Arc::clone(changes)),
+            lines: ActivityLog::telling(Arc::clone(changes), before),
             visitors: Arc::new(VisitorTable::telling(Arc::clone(changes))),
             keeps_sql: AtomicBool::default(),
             is_read_only: AtomicBool::default(),
@@ -194,6 +194,11 @@ impl StatementLog {
     fn settle(&self, all: bool) {
         let lines = self.minutes.lock().over(all);
         lines.into_iter().for_each(|line| self.lines.add(line));
+    }
+
+    /// Returns the number of the last line.
+    pub(crate) fn last(&self) -> u64 {
+        self.lines.last()
     }
 
     /// Returns the lines after number `after`, as [`ActivityLog::after`] does.

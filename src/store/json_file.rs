@@ -106,7 +106,7 @@ impl DocumentFile {
             Some(_) => ": it is damaged or comes from another machine or user",
             None => "",
         };
-        log::warn!(
+        log::error!(
             "{} is unreadable{cause}; kept as {}{}",
             self.path().display(),
             aside.display(),

@@ -102,8 +102,10 @@ pub(super) fn sign_out(core: &Arc<AppState>, request: &Request) -> Answer {
 
 /// With `release=true` its site's name is released first; where that fails, the application stays.
 pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
-    if request.query("release") == Some("true") {
-        release_name(core, id(request))?;
+    match request.query("release") {
+        None | Some("false") => {}
+        Some("true") => release_name(core, id(request))?,
+        Some(_) => return Err(ApiError::bad_request("release must be true or false")),
     }
     let removed = end_and_remove(core, id(request)).map_err(failed)?;
     Ok(Response::ok(removed.shown()))

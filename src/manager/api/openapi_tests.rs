@@ -132,7 +132,7 @@ fn of_applications(of: &mut Description) {
              fails: the application stays, disconnected")
         .answers::<App>(200, "The removed application")
         .refuses(502, "The server did not release the name")
-        .fails(&[404, 429, 500]);
+        .fails(&[400, 404, 429, 500]);
     of_app(of, "post", "/api/apps/{id}/code", ("renewCode",
         "Creates a new code for an invisible application: visitors with the old one are signed out and disconnected. \
          Applies to a running connection at once"))

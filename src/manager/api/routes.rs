@@ -17,7 +17,7 @@ use crate::sync::Permits;
 use crate::tunnel::ws::network_variables;
 
 /// Requests of a kind at once; each has a thread: a write takes milliseconds.
-const MAX_APART: usize = 16;
+const MAX_APART: usize = 64;
 /// Requests at once that wait for changes: one for each application that can be connected.
 const MAX_WAITS: usize = MAX_ACTIVE;
 /// Bytes of such a thread's stack.

@@ -43,7 +43,10 @@ impl AppInput {
         if !is_named {
             app.name = app.default_name(1);
         }
+        let has_code = app.protocol.is_visited_by_http();
         let is_kept = |field: &&Field| match fields.get(field.name) {
+            // A private site is made public only by who says so.
+            None if field.name == "invisible" => has_code,
             None => field.left_out == LeftOut::Kept || field.kind == Kind::Secret,
             Some(value) => field.kind == Kind::Secret && value.is_null(),
         };
@@ -343,6 +346,15 @@ mod tests {
         }
         let none = json!({"protocol": "mysql"});
         assert_eq!(replaced(&full, &nulls), replaced(&none, &none));
+    }
+
+    #[test]
+    fn a_private_site_is_made_public_only_by_who_says_so() {
+        let private = json!({"protocol": "http", "invisible": true});
+        let of = |after: Value| replaced(&private, &after)["invisible"].clone();
+        assert_eq!(of(json!({"protocol": "https", "note": "x"})), true);
+        assert_eq!(of(json!({"protocol": "http", "invisible": false})), false);
+        assert_eq!(of(json!({"protocol": "ssh"})), false, "it has no code");
     }
 
     #[test]

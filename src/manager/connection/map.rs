@@ -34,6 +34,8 @@ struct ConnectionMap {
     lapsed: HashMap<String, Arc<ConnectionRecord>>,
     /// Changes of applications that are, were or are to be connected.
     changes: HashMap<String, Arc<Changes>>,
+    /// The last numbers of requests and statements of connections that were ended.
+    numbers: HashMap<String, (u64, u64)>,
     /// Servers that are away, as it was told.
     outages: Outages,
     /// Where servers are.
@@ -319,6 +321,7 @@ impl Connections {
         let mut map = self.map();
         map.were_connected.remove(id);
         map.lapsed.remove(id);
+        map.numbers.remove(id);
         if let Some(changes) = map.changes.remove(id) {
             changes.note();
         }
@@ -358,6 +361,7 @@ impl ConnectionMap {
     fn end(&mut self, id: &str) -> Option<Arc<ConnectionRecord>> {
         let active = self.active.remove(id)?;
         active.stop();
+        self.numbers.insert(id.to_owned(), active.numbers());
         self.forget_outage(&active.server());
         self.ending.insert(id.to_owned(), active.done().clone());
         Some(active)
@@ -396,12 +400,15 @@ impl ConnectionMap {
         let replaced = self.active.get(&app.id).map(|failed| {
             // It may be waiting for its next round.
             failed.stop();
-            failed.done().clone()
+            (failed.done().clone(), failed.numbers())
         });
+        let ended = self.numbers.get(&app.id).copied();
+        let (replaced, numbers) = replaced.unzip();
+        let numbers = numbers.or(ended).unwrap_or_default();
         let predecessor = replaced.or_else(|| self.ending.get(&app.id).cloned());
         let (working, done) = crossbeam_channel::bounded(0);
         let changes = Arc::clone(self.changes.entry(app.id.clone()).or_default());
-        let owner = Owner::begin(app, done, changes);
+        let owner = Owner::begin(numbers, app, done, changes);
         let record = owner.shared();
         spawn(NewConnection {
             record: owner,
@@ -441,7 +448,13 @@ mod tests {
         let connections = Connections::default();
         let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
         let app = app.unwrap().into_new().unwrap();
-        let active = Owner::begin(&app, crossbeam_channel::bounded(0).1, Arc::default()).shared();
+        let active = Owner::begin(
+            (0, 0),
+            &app,
+            crossbeam_channel::bounded(0).1,
+            Arc::default(),
+        )
+        .shared();
         let of_map = Arc::clone(&active);
         connections.map().active.insert("id".into(), of_map);
         assert_eq!(

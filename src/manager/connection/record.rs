@@ -59,8 +59,14 @@ pub(crate) struct ConnectionRecord {
 pub(crate) struct Owner(Arc<ConnectionRecord>);
 
 impl Owner {
-    /// A connection of `app` that begins; `done` is closed by its thread.
-    pub(super) fn begin(app: &AppConfig, done: Receiver<()>, changes: Arc<Changes>) -> Self {
+    /// A connection of `app` that begins; `done` is closed by its thread. Its records are numbered after those of the
+    /// one before.
+    pub(super) fn begin(
+        (requests, statements): (u64, u64),
+        app: &AppConfig,
+        done: Receiver<()>,
+        changes: Arc<Changes>,
+    ) -> Self {
         let (stop, stopped) = crossbeam_channel::bounded(0);
         let first = Step::first_of(app.protocol);
         Self(Arc::new(ConnectionRecord {
@@ -69,9 +75,9 @@ impl Owner {
             stopped,
             retry: crossbeam_channel::bounded(1),
             change: crossbeam_channel::bounded(1),
-            statements: Arc::new(StatementLog::telling(&changes)),
+            statements: Arc::new(StatementLog::telling(&changes, statements)),
             done,
-            requests: Arc::new(RequestLog::telling(&changes)),
+            requests: Arc::new(RequestLog::telling(&changes, requests)),
             changes,
         }))
     }
@@ -128,6 +134,11 @@ impl ConnectionRecord {
     /// The statements of a database's visitors, and who of them is there.
     pub(crate) fn statements(&self) -> &Arc<StatementLog> {
         &self.statements
+    }
+
+    /// The last numbers of requests and statements.
+    pub(super) fn numbers(&self) -> (u64, u64) {
+        (self.requests.records.last(), self.statements.last())
     }
 
     /// The changes of what is shown of its application.

@@ -15,7 +15,12 @@ fn app() -> AppConfig {
 }
 
 fn active() -> Owner {
-    Owner::begin(&app(), crossbeam_channel::bounded(0).1, Arc::default())
+    Owner::begin(
+        (0, 0),
+        &app(),
+        crossbeam_channel::bounded(0).1,
+        Arc::default(),
+    )
 }
 
 #[test]
@@ -167,4 +172,24 @@ fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
         active.result_beside(&saved).pending_changes,
         "it was taken back since"
     );
+}
+
+/// Whoever reads on after a reconnect misses nothing.
+#[test]
+fn records_of_the_next_connection_are_numbered_on() {
+    let record = |path| {
+        let times = (std::time::SystemTime::UNIX_EPOCH, Duration::ZERO);
+        crate::manager::request_log::RequestRecord::new(("GET", path), None, times, (200, 1))
+    };
+    let before = active();
+    for path in ["/a1", "/a2"] {
+        before.requests().note(record(path));
+    }
+    assert_eq!(before.numbers(), (2, 0));
+    let done = crossbeam_channel::bounded(0).1;
+    let next = Owner::begin(before.numbers(), &app(), done, Arc::default());
+    next.requests().note(record("/b1"));
+    let (last, later) = next.requests().records.after(2);
+    assert_eq!((last, later.len(), later[0].n), (3, 1, 3));
+    assert_eq!(next.requests().visitors().requests, 1);
 }

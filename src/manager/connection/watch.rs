@@ -197,7 +197,7 @@ mod tests {
     fn a_question_that_breaks_off_is_asked_again() {
         let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
         let app = app.unwrap().into_new().unwrap();
-        let record = Owner::begin(&app, bounded(0).1, Arc::default());
+        let record = Owner::begin((0, 0), &app, bounded(0).1, Arc::default());
         record
             .change()
             .health

@@ -34,7 +34,11 @@ pub(super) fn code(parsed: &Parsed) -> Result<(), Failure> {
         let Some(code) = code_of(link) else {
             // A new code is made all the same, and is in the next link.
             if parsed.has(&NEW) && shown.invisible {
-                return Ok(());
+                let none = json!({"id": app.id, "code": null, "auth_url": null});
+                return match parsed.has(&JSON) {
+                    true => print(&format!("{none}\n")),
+                    false => Ok(()),
+                };
             }
             return Err(without_code(app, &shown));
         };
@@ -128,6 +132,11 @@ fn without_code(app: &Selected, shown: &App) -> Failure {
             "run 'postern app edit {} --invisible' to require a code",
             app.name
         );
+        return Failure::operation(message).hint(hint);
+    }
+    if shown.exposed().is_some() {
+        let message = format!("{} was connected before it had a code", app.name);
+        let hint = format!("run 'postern app reconnect {}'", app.name);
         return Failure::operation(message).hint(hint);
     }
     not_connected(app)

@@ -143,7 +143,7 @@ pub(super) fn files(home: &DataDir, files: &Files) -> Vec<Finding> {
         findings.push(Finding::good(CHECK, text));
     }
     findings.extend(files_set_aside(home).iter().map(|path| {
-        Finding::note(
+        Finding::wrong(
             CHECK,
             format!("unreadable file kept: {}", path.display()),
             "it is damaged, from another machine, or its key is lost; delete it if you do not need it",
