@@ -396,6 +396,12 @@ interface RelaySetupKey {
   nhp_server: string;
 }
 
+/** The form of the sign-in page. */
+interface RelaySignIn {
+  /** The token, or the link that has it. */
+  code: string;
+}
+
 /** State of a relay. */
 interface RelayStatus {
   /** True if new connectors need an enrolment token. */

@@ -157,20 +157,21 @@ type ConnectionState = 'idle' | 'connecting' | 'connected' | 'failed' | 'disconn
 type Counted = 'visitors' | 'connections';
 
 /**
- * An application to add or replace. Fields that only the server writes are ignored; other unknown ones are rejected.
+ * An application to add or change. A change keeps what is omitted; null sets the default. Fields that only the server
+ * writes are ignored; other unknown ones are rejected.
  */
 interface Draft {
-  /** Networks that visitors may come from; empty allows everybody; if omitted, it is kept, and null removes it */
+  /** Networks that visitors may come from; empty allows everybody */
   allow?: string[] | null;
-  /** True if an audit log is written; if omitted, it is kept, and null removes it */
+  /** True if an audit log is written */
   audit?: boolean | null;
-  /** Password of that user; if omitted, it is kept, and an empty text removes it */
+  /** Password of that user; an empty text removes it */
   auth_pass?: string | null;
   /** True if it is connected when the program starts */
   autoconnect?: boolean | null;
   /** Initial database */
   db_name?: string | null;
-  /** Password of the database user; if omitted, it is kept, and an empty text removes it */
+  /** Password of the database user; an empty text removes it */
   db_pass?: string | null;
   /** True if the web client refuses every statement that could write */
   db_readonly?: boolean | null;
@@ -178,36 +179,33 @@ interface Draft {
   db_user?: string | null;
   /** Name on the sign-in page and in the relay's list */
   display_name?: string | null;
-  /** End time, RFC 3339 in UTC; if omitted, it is kept, and null removes it */
+  /** End time, RFC 3339 in UTC */
   expires?: string | null;
-  /** Heading of its group; if omitted, it is kept, and null removes it */
+  /** Heading of its group */
   group?: string | null;
-  /** Tables and columns that the database guest may read; if omitted, it is kept, and null removes it */
+  /** Tables and columns that the database guest may read */
   guest?: string[] | null;
-  /**
-   * Host header for the application: visitor, target, or a name with optional scheme and port; if omitted, it is kept,
-   * and null removes it
-   */
+  /** Host header for the application: visitor, target, or a name with optional scheme and port */
   host_header?: string | null;
   /** True if visitors need the code */
   invisible?: boolean | null;
   /** IP address without brackets, or host name */
   ip?: string | null;
-  /** Maximum number of simultaneous visitor streams; if omitted, it is kept, and null removes it */
+  /** Maximum number of simultaneous visitor streams */
   max_streams?: number | null;
   /** Name given by the user; by default protocol and address */
   name?: string | null;
-  /** Note for the user, of one or more lines; if omitted, it is kept, and null removes it */
+  /** Note for the user, of one or more lines */
   note?: string | null;
-  /** Path that the links of a web site open; if omitted, it is kept, and null removes it */
+  /** Path that the links of a web site open */
   path?: string | null;
   /** Port, never 0 */
   port?: number | null;
   /** Protocol of the application */
   protocol: Protocol;
-  /** True if the statement log contains SQL texts; if omitted, it is kept, and null removes it */
+  /** True if the statement log contains SQL texts */
   record_sql?: boolean | null;
-  /** Its own server. Null is the default, whatever it was connected through; if omitted, it stays where it was */
+  /** Its own server. Null is the default, whatever it was connected through */
   server?: string | null;
   /** Preferred first label of the site's name */
   site_name?: string | null;

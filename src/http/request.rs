@@ -8,6 +8,7 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender};
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 use zeroize::Zeroizing;
 
 use super::h1::target::Target;
@@ -239,8 +240,13 @@ impl Request {
     /// The body as JSON: 415 when it is not declared as such, 400 naming what is wrong.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         self.must_be_json()?;
-        serde_json::from_slice(&self.body)
-            .map_err(|error| ApiError::bad_request(format!("malformed JSON: {error}")))
+        serde_json::from_slice(&self.body).map_err(|error| {
+            let what = match error.classify() {
+                Category::Data => "wrong body",
+                _ => "malformed JSON",
+            };
+            ApiError::bad_request(format!("{what}: {error}"))
+        })
     }
 
     /// 415 where the body is not declared as JSON.

@@ -9,6 +9,14 @@ use crate::api::relay::{
 };
 use crate::api::typescript;
 
+/// The form of the sign-in page.
+#[derive(schemars::JsonSchema, serde::Deserialize)]
+#[expect(dead_code, reason = "its schema is what is used")]
+struct SignIn {
+    /// The token, or the link that has it.
+    code: String,
+}
+
 /// Ways to sign in as the operator.
 const OPERATOR: [&str; 2] = ["operator", "session"];
 
@@ -195,6 +203,7 @@ fn of_everybody(of: &mut Description) {
         "/auth",
         ("signIn", "Exchanges the token from the page's form"),
     )
+    .takes_as::<SignIn>("application/x-www-form-urlencoded")
     .gives(303, "Signed in")
     .gives(401, "A wrong token")
     .fails(&[429]);

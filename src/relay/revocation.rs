@@ -57,7 +57,11 @@ impl Service {
     pub(super) fn revoke(&self, name: &str) -> Result<Revocation, ApiError> {
         let mut writer = self.store.writer();
         let (turned_out, saved) = writer.update_saving(|state| {
-            let missing = || ApiError::not_found("there is no connector with this name");
+            let why = match state.revoked.iter().any(|revoked| revoked == name) {
+                true => "this connector is revoked already",
+                false => "there is no connector with this name",
+            };
+            let missing = || ApiError::not_found(why);
             let turned_out = turn_out(state, name, &self.cutoff()).ok_or_else(missing)?;
             Ok::<_, ApiError>((turned_out, Saving::Should))
         })?;

@@ -52,7 +52,7 @@ test('what is sent: own fields alone, numbers as numbers, secrets kept, set or c
   const moved = { protocol: 'http', server: 'https://a.example' };
   assert.deepEqual([toBody({ protocol: 'http', server: '' }, new Set(), moved).server, toBody(moved, new Set(), moved).server, 'server' in toBody({ protocol: 'http', server: '' }, new Set(), { protocol: 'http', server: null })], [null, 'https://a.example', false], 'it is moved to the default only when somebody chose that');
   const changed = toBody({ protocol: 'http', ip: 'a', db_pass: '' }, new Set(), { protocol: 'mysql', db_user: 'r', has_db_pass: true });
-  assert.deepEqual([changed.db_user, changed.db_pass, 'invisible' in toBody({ protocol: 'ssh', invisible: true })], [undefined, '', false]);
+  assert.deepEqual([changed.db_user, changed.db_pass, 'invisible' in toBody({ protocol: 'ssh', invisible: true })], [null, '', false]);
 });
 
 test('an address is taken apart as people write it', () => {

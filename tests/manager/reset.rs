@@ -194,11 +194,13 @@ fn a_server_that_no_application_uses_has_no_main_tunnel() {
     delete(&first);
     assert_eq!(tunnels(&manager).len(), 2, "one still uses it");
     // The server changes under a connection: its tunnels stay until it ends.
+    let mut moved = target.app();
+    moved["server"] = json!(null);
     let changed = manager.client().send(
         "PUT",
         &format!("/api/apps/{second}"),
         &[support::http::JSON],
-        target.app().to_string().as_bytes(),
+        moved.to_string().as_bytes(),
     );
     assert_eq!(changed.status(), 200);
     assert_eq!(tunnels(&manager).len(), 2, "it is connected through it");

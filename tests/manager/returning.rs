@@ -92,7 +92,8 @@ fn a_name_without_an_address_is_tried_again_and_a_change_at_once() {
         manager.status(&id)["status"] == "connecting"
     });
     manager.wait_status(&id, "failed");
-    put(&manager, &id, &autoconnected(&target));
+    app["server"] = json!(null);
+    put(&manager, &id, &app);
     manager.wait_status(&id, "connected");
 }
 

@@ -154,6 +154,8 @@ export function toBody(values, cleared = new Set(), before = null) {
     const shown = isUsed(field, values.protocol);
     const value = tidy(shown ? values[field] : same ? before?.[field] : undefined);
     if (value !== undefined && value !== null && value !== '') body[field] = isNumber(field) ? Number(value) : value;
+    // What is left out is kept.
+    else if (field !== 'server' && (before?.[field] ?? '') !== '') body[field] = null;
   }
   // What is left out stays with the server that it was connected through.
   if (before?.server && !body.server) body.server = null;

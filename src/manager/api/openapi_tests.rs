@@ -121,7 +121,7 @@ fn of_applications(of: &mut Description) {
         .answers::<App>(200, "The application")
         .fails(&[404, 500]);
     of_app(of, "put", one, ("replaceApp",
-        "Replaces an application; an omitted secret is kept, an empty one is removed. Applies at the next connect"))
+        "Changes an application: an omitted field is kept, null sets its default, an empty secret is removed. Applies at the next connect"))
         .takes::<Draft>()
         .answers::<App>(200, "The application")
         .refuses(409, NAME_IS_TAKEN)

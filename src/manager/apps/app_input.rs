@@ -6,7 +6,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 
 use super::app::AppConfig;
-use super::field::{Field, Kind, LeftOut};
+use super::field::{Field, Kind};
 use super::fields::FIELDS;
 pub use super::reader::Invalid;
 use super::reader::Reader;
@@ -45,9 +45,9 @@ impl AppInput {
         }
         let has_code = app.protocol.is_visited_by_http();
         let is_kept = |field: &&Field| match fields.get(field.name) {
-            // A private site is made public only by who says so.
+            // Another protocol may have no code.
             None if field.name == "invisible" => has_code,
-            None => field.left_out == LeftOut::Kept || field.kind == Kind::Secret,
+            None => field.kind != Kind::Protocol,
             Some(value) => field.kind == Kind::Secret && value.is_null(),
         };
         Ok(Self {
@@ -108,19 +108,33 @@ impl AppInput {
 
     /// True if `old`'s database password would go to another address than it was given for.
     pub fn sends_elsewhere(&self, old: &AppConfig) -> bool {
-        let is_kept = self.kept.iter().any(|field| field.name == "db_pass");
-        is_kept && old.db_pass.is_some() && self.app.address() != old.address()
+        let new = self.over(old);
+        self.keeps("db_pass") && old.db_pass.is_some() && new.address() != old.address()
+    }
+
+    fn keeps(&self, name: &str) -> bool {
+        self.kept.iter().any(|field| field.name == name)
+    }
+
+    /// Its fields, and those of `old` that it keeps.
+    fn over(&self, old: &AppConfig) -> AppConfig {
+        let mut app = self.app.clone();
+        for field in &self.kept {
+            app.take(field, old);
+        }
+        if !self.is_named && !self.keeps("name") {
+            app.name = app.default_name(1);
+        }
+        app
     }
 
     /// The application in place of `old`.
-    pub fn replacing(mut self, old: &AppConfig) -> AppConfig {
-        for field in self.kept {
-            self.app.take(field, old);
-        }
-        let server = self.app.server.take();
+    pub fn replacing(self, old: &AppConfig) -> AppConfig {
+        let mut app = self.over(old);
+        let server = app.server.take();
         // Answers show the one that it stays with, and a client sends back what it was shown.
         let server = server.filter(|server| Some(server) != old.used_server.as_ref());
-        let moves = self.moves || server.is_some();
+        let moves = self.moves || (server.is_some() && server != old.server);
         AppConfig {
             id: old.id.clone(),
             server,
@@ -133,7 +147,7 @@ impl AppInput {
             updated_at: rfc3339(SystemTime::now()),
             last_connected_at: old.last_connected_at.clone(),
             temporary: old.temporary,
-            ..self.app
+            ..app
         }
     }
 }
@@ -266,8 +280,6 @@ mod tests {
             secret(&put(json!({"protocol": "mysql", "db_pass": " x "}))).as_deref(),
             Some(" x ")
         );
-        let none = put(json!({"protocol": "mysql"}));
-        assert_eq!(none.db_user, None, "what is no secret is replaced");
         for (body, is_elsewhere) in [
             (json!({"protocol": "mysql", "ip": "127.0.0.2"}), true),
             (json!({"protocol": "mariadb", "port": 3307}), true),
@@ -329,10 +341,16 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_kept_and_null_clears() {
-        let full = json!({"protocol": "mysql", "host_header": "https://shop.test:8080", "allow": ["127.0.0.0/8", "::1"],
+        let full = json!({"protocol": "mysql", "name": "shop", "ip": "10.0.0.7", "port": 3307, "db_user": "u",
+            "autoconnect": true, "db_readonly": false, "invisible": false, "server": "https://a.example", "host_header": "https://shop.test:8080", "allow": ["127.0.0.0/8", "::1"],
             "expires": "2030-01-31T18:00:00+01:00", "group": "g", "max_streams": 3, "audit": true,
             "record_sql": true, "guest": ["shop.*"]});
         let kept = replaced(&full, &json!({"protocol": "mysql"}));
+        assert_eq!(kept, replaced(&full, &full));
+        assert_eq!(
+            (&kept["port"], &kept["server"]),
+            (&json!(3307), &json!("https://a.example"))
+        );
         assert_eq!(kept["expires"], "2030-01-31T17:00:00Z");
         assert_eq!(kept["allow"], json!(["127.0.0.0/8", "::1"]));
         assert_eq!(
@@ -340,8 +358,7 @@ mod tests {
             (&json!("https://shop.test:8080"), &json!(3))
         );
         let mut nulls = full.clone();
-        let kept = |field: &&Field| field.left_out == LeftOut::Kept;
-        for field in FIELDS.iter().filter(kept) {
+        for field in FIELDS.iter().filter(|field| field.kind != Kind::Protocol) {
             nulls[field.name] = Value::Null;
         }
         let none = json!({"protocol": "mysql"});

@@ -9,8 +9,8 @@ pub struct Field {
     pub name: Text,
     /// Values that it takes.
     pub kind: Kind,
-    /// Effect of a PUT without it.
-    pub left_out: LeftOut,
+    /// True if the page's form sends it only where it has changed: a PUT without it keeps it.
+    pub if_changed: bool,
     /// When a change reaches a connected application.
     pub effect: Effect,
     /// Protocols that it is for.
@@ -58,17 +58,6 @@ pub enum Kind {
     Number(u32),
     /// List of grants for a database guest.
     Grants,
-}
-
-/// Effect of a PUT without the field. A secret is always kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftOut {
-    /// It gets its default.
-    Replaced,
-    /// It is kept; null removes it.
-    Kept,
-    /// The application stays with the server that it was connected through; null moves it to the default.
-    Stays,
 }
 
 /// When a change reaches a connected application.
@@ -126,12 +115,12 @@ pub enum Sets {
 }
 
 impl Field {
-    /// A field of this kind, with an effect at the next connect, that a PUT replaces.
+    /// A field of this kind, with an effect at the next connect.
     pub(super) const fn new(kind: Kind) -> Self {
         Self {
             name: "",
             kind,
-            left_out: LeftOut::Replaced,
+            if_changed: false,
             effect: Effect::NextConnect,
             uses: Uses::All,
             operand: "",
@@ -147,15 +136,9 @@ impl Field {
         self
     }
 
-    /// A PUT without it keeps it.
-    pub(super) const fn kept(mut self) -> Self {
-        self.left_out = LeftOut::Kept;
-        self
-    }
-
-    /// The application stays with its server.
-    pub(super) const fn stays(mut self) -> Self {
-        self.left_out = LeftOut::Stays;
+    /// The form sends it only where it has changed.
+    pub(super) const fn if_changed(mut self) -> Self {
+        self.if_changed = true;
         self
     }
 

@@ -123,7 +123,7 @@ fields! {
     port: u16 [] = Field::new(Kind::Port).operand("PORT");
     /// Its own server; if none is set, the one that it was connected through. Null if the default or the command line's
     /// server applies
-    server: Option<String> [default] = Field::new(Kind::Server).stays().effect(Effect::Combined)
+    server: Option<String> [default] = Field::new(Kind::Server).effect(Effect::Combined)
         .flag("server", "URL", "relay (default: the one that 'postern start' uses)")
         .beside("enroll-token", "TOKEN", "enrolment token, which registers this machine at the relay. Other users can see \
             it in the process list; to hide it, use 'postern server add' with POSTERN_ENROLL_TOKEN");
@@ -140,32 +140,32 @@ fields! {
         .switch("invisible", true, "visitors need a code (default for databases)")
         .switch("visible", false, "visitors need no code (default except for databases)");
     /// End time, RFC 3339 in UTC
-    expires: Option<String> [default] = Field::new(Kind::Time).kept().effect(Effect::AtOnce).label("until")
+    expires: Option<String> [default] = Field::new(Kind::Time).if_changed().effect(Effect::AtOnce).label("until")
         .beside("for", "TIME", "share for this long, counted from now: 30s, 90m, 1h30m, 8h or 2d")
         .flag("until", "TIME", "share until this time: 18:00 (local time) or 2030-01-31T18:00:00Z")
         .omitted("for no end time");
     /// Networks that visitors may come from; empty allows everybody
-    allow: Vec<String> [default] = Field::new(Kind::Networks).kept().effect(Effect::AtOnce).label("allowed from")
+    allow: Vec<String> [default] = Field::new(Kind::Networks).if_changed().effect(Effect::AtOnce).label("allowed from")
         .flag("allow", "CIDR", "limit access to this network, e.g. 192.0.2.0/24 (repeatable)")
         .omitted("to allow every network");
     /// Host header for the application: visitor, target, or a name with optional scheme and port
-    host_header: String [default = "visitors_host"] = Field::new(Kind::HostHeader).kept().of(Uses::Sites).label("host")
+    host_header: String [default = "visitors_host"] = Field::new(Kind::HostHeader).if_changed().of(Uses::Sites).label("host")
         .flag("host", "NAME", "Host header sent to the application: visitor (the public address, default), target (its own \
             address) or a name; https://NAME if the application expects https")
         .omitted("to send the public address");
     /// Path that the links of a web site open
-    path: Option<String> [default] = Field::new(Kind::Path).kept().of(Uses::Sites).label("opens at");
+    path: Option<String> [default] = Field::new(Kind::Path).if_changed().of(Uses::Sites).label("opens at");
     /// Maximum number of simultaneous visitor streams
-    max_streams: Option<u32> [default] = Field::new(Kind::Number(MAX_STREAMS)).kept().label("max streams")
+    max_streams: Option<u32> [default] = Field::new(Kind::Number(MAX_STREAMS)).if_changed().label("max streams")
         .flag("max-streams", "N", "maximum number of simultaneous visitor connections (0: no limit)");
     /// Heading of its group
-    group: Option<String> [default] = Field::new(Kind::Text(GROUP_CAP)).kept().effect(Effect::Note).label("group")
+    group: Option<String> [default] = Field::new(Kind::Text(GROUP_CAP)).if_changed().effect(Effect::Note).label("group")
         .flag("group", "NAME", "heading on the page");
     /// Note for the user, of one or more lines
-    note: Option<String> [default] = Field::new(Kind::Paragraph(NOTE_CAP)).kept().effect(Effect::Note).label("note")
+    note: Option<String> [default] = Field::new(Kind::Paragraph(NOTE_CAP)).if_changed().effect(Effect::Note).label("note")
         .flag("note", "TEXT", "note on the application's card, of one or more lines; visitors do not see it");
     /// True if an audit log is written
-    audit: bool [default] = Field::new(Kind::Flag).kept().of(Uses::Browsers).label("audit")
+    audit: bool [default] = Field::new(Kind::Flag).if_changed().of(Uses::Browsers).label("audit")
         .switch("audit", true, "write an audit log of all requests (for databases: statements)")
         .off("no-audit", "stop the audit log");
     /// User name of the application, for the user's reference
@@ -189,13 +189,13 @@ fields! {
         .switch("readonly", true, "refuse every statement that could write (default for databases)")
         .switch("readwrite", false, "allow statements that write");
     /// Tables and columns that the database guest may read
-    guest: Vec<String> [default] = Field::new(Kind::Grants).kept().of(Uses::Databases).label("guest reads")
+    guest: Vec<String> [default] = Field::new(Kind::Grants).if_changed().of(Uses::Databases).label("guest reads")
         .flag("guest", "GRANT", "create a read-only database account for visitors that is limited to these tables: \
             'shop.*', 'shop.customers' or 'shop.customers(id,name)' (repeatable). 'shop.*' means all tables and views that \
             exist when it connects; a view shows whatever its definer may read")
         .omitted("to let visitors read everything");
     /// True if the statement log contains SQL texts
-    record_sql: bool [default] = Field::new(Kind::Flag).kept().of(Uses::Databases).label("record sql")
+    record_sql: bool [default] = Field::new(Kind::Flag).if_changed().of(Uses::Databases).label("record sql")
         .switch("record-sql", true, "include the texts of SQL statements in logs (they may contain data)")
         .off("no-record-sql", "stop recording SQL texts");
     /// True if it is connected when the program starts

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::super::app_input::AppInput;
-use super::super::field::LeftOut;
 use super::*;
 use crate::api::openapi::compare;
 use crate::api::{App, ConnectResult, Health};
@@ -160,21 +159,19 @@ impl JsonSchema for Draft {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut members = json!({});
         for (field, about, _) in rows() {
-            let about = match field.left_out {
-                _ if field.kind == Kind::Secret => {
-                    about + "; if omitted, it is kept, and an empty text removes it"
+            let about = match field.kind {
+                Kind::Secret => about + "; an empty text removes it",
+                Kind::Server => {
+                    "Its own server. Null is the default, whatever it was connected through"
+                        .to_owned()
                 }
-                LeftOut::Replaced => about,
-                LeftOut::Kept => about + "; if omitted, it is kept, and null removes it",
-                LeftOut::Stays => "Its own server. Null is the default, whatever it was connected through; if omitted, \
-                                   it stays where it was"
-                    .to_owned(),
+                _ => about,
             };
             members[field.name] = schema(field, &about, true, generator);
         }
         json_schema!({
             "type": "object",
-            "description": "An application to add or replace. Fields that only the server writes are ignored; other \
+            "description": "An application to add or change. A change keeps what is omitted; null sets the default. Fields that only the server writes are ignored; other \
                             unknown ones are rejected.",
             "additionalProperties": true,
             "required": ["protocol"],
@@ -211,9 +208,9 @@ fn form() -> String {
             Uses::Logins => "logins",
         };
         let most = most.map_or_else(String::new, |most| format!(", most: {most}"));
-        let kept = match field.left_out {
-            LeftOut::Kept => format!(", kept: {}", none.to_string().replace('"', "'")),
-            _ => String::new(),
+        let kept = match field.if_changed {
+            true => format!(", kept: {}", none.to_string().replace('"', "'")),
+            false => String::new(),
         };
         format!(
             "  {}: {{ kind: '{kind}'{most}, uses: '{uses}'{kept} }},\n",

@@ -10,7 +10,7 @@ use super::trust;
 use crate::api::ConnectionState::{Connected, Connecting, Failed};
 use crate::api::{ConnectResult, ErrorClass};
 use crate::cli::args::values::PASSWORD_VARIABLE;
-use crate::cli::failure::{FAILED, Failure, INTERRUPTED, UNREACHABLE, printable};
+use crate::cli::failure::{FAILED, Failure, INTERRUPTED, REFUSED, UNREACHABLE, printable};
 use crate::cli::manager_client::Manager;
 
 /// Time for an application to be connected. Default 180 s: five calls of 30 s, and the waits for two tunnels, seldom
@@ -260,7 +260,12 @@ pub(in crate::cli::commands) fn failed(result: &ConnectResult, name: Option<&str
     }
     let class = result.class();
     let row = ErrorClass::named(class);
-    let exit = row.map_or(FAILED, |row| row.exit);
+    let exit = match row {
+        // As a relay that refuses credentials.
+        Some(row) if row.code == "plugin" && result.error.contains("Access denied") => REFUSED,
+        Some(row) => row.exit,
+        None => FAILED,
+    };
     let failure = Failure::operation(why(result)).exit_status(exit);
     let hints = [
         name.and_then(|name| again(result, name)),

@@ -127,6 +127,17 @@ impl Session {
                     }
                     return over(log, Ending::Expired);
                 }
+                Some(Ending::Disconnected) => {
+                    // One that is removed, or connected anew, is disconnected first.
+                    if let Some(change) = next.take() {
+                        let _ = change.recv_timeout(POLL);
+                    }
+                    match self.app() {
+                        Ok(app) if matches!(app.status(), Connecting | Connected) => {}
+                        Err(Error::Refused { code: 404, .. }) => return over(log, Ending::Removed),
+                        _ => return over(log, Ending::Disconnected),
+                    }
+                }
                 Some(ending) => return over(log, ending),
                 None => {}
             }
