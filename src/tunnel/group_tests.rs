@@ -226,7 +226,10 @@ fn where_both_are_away_others_are_taken_soon_and_it_has_not_ended() {
     until("both are connected", || at_both(&held));
     first.stop();
     second.stop();
-    until("both are lost", || !is_up(&held));
+    until("both are lost", || {
+        let relays = held.group.relays();
+        relays.iter().all(|(_, at)| *at != Status::Connected)
+    });
     assert_eq!(wants(&held, later(3)), None);
     let mut taken = 0;
     // The loss of each is noted in its own time.
