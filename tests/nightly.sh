@@ -71,7 +71,7 @@ for name in "$@"; do
     began=$(date +%s) log=target/nightly-$name.log result=passed
     echo "nightly: $name"
     part "$name" >"$log" 2>&1 || { result=FAILED bad="$bad $name" && tail -n 60 "$log"; }
-    counted=$(sed -n 's/^\([0-9]* passed, [0-9]* failed\)$/, \1/p' "$log")
+    counted=$(sed -n 's/^\([0-9]* passed, [0-9]* failed\)$/, \1/p' "$log" | tr -d '\n')
     echo "$(date +%F) $(git rev-parse --short HEAD) $name: $result$counted, $(($(date +%s) - began)) s" | tee -a tests/nightly.txt
 done
 [ -z "$bad" ]
