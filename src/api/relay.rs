@@ -283,7 +283,7 @@ pub struct Invite {
 }
 
 /// A connector that used an invite.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct InviteUse {
     /// The connector.

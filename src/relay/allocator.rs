@@ -4,14 +4,14 @@
 //! An application is known again by its key: it keeps port and name for as long as it is the same
 //! kind of application and wishes for no other name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::names;
 use super::secret::identifier;
 use super::setup_request::SetupRequest;
-use super::state::{Application, MAX_APPLICATIONS, RelayState, Site};
+use super::state::{Application, Connector, MAX_APPLICATIONS, Noted, RelayState, Site};
 use crate::store::random;
 use crate::store::time::{parse_rfc3339, rfc3339};
 
@@ -85,7 +85,7 @@ impl Surroundings<'_> {
 /// A number for a connector's main tunnel.
 pub(super) fn api_port(state: &RelayState) -> Option<u16> {
     let taken = taken(state, "");
-    NUMBERS.into_iter().find(|number| !taken.contains(number))
+    NUMBERS.into_iter().find(|number| !taken.contains(*number))
 }
 
 /// Returns the application's previous assignment.
@@ -130,7 +130,7 @@ pub(super) fn assign(
         port,
         connected_at: same.and_then(|before| before.connected_at.clone()),
         site,
-        called_at: around.now.to_owned(),
+        called_at: Noted(around.now.to_owned()),
         expires: around.expires(request, before.as_ref()),
         allow: request.allow.clone(),
         generation: request.generation,
@@ -141,8 +141,11 @@ pub(super) fn assign(
     state.use_again(connector, &assigned);
     let known = state.connectors.get_mut(connector);
     let known = known.expect("who is assigned something is enrolled");
-    known.applications.retain(|known| known.key != assigned.key);
-    known.applications.push(assigned.clone());
+    let mut applications = known.applications.iter_mut();
+    match applications.find(|known| known.key == assigned.key) {
+        Some(before) => *before = assigned.clone(),
+        None => known.applications.push(assigned.clone()),
+    }
     state.keep_names_within(connector);
     Ok(assigned)
 }
@@ -240,7 +243,7 @@ fn name(
     let ours = (request.connector_name.as_str(), key.as_str());
     let held = held(state, ours);
     let is_its_own = |name: &str| {
-        let mut kept = state.reserved.iter();
+        let mut kept = state.reserved.values();
         kept.any(|kept| kept.connector == ours.0 && kept.site.as_deref() == Some(name))
     };
     if names::is_word(&wish) && !is_its_own(&wish) {
@@ -254,7 +257,7 @@ fn name(
 }
 
 /// Names that are not an application's to have, by its connector and key.
-fn held<'a>(state: &'a RelayState, ours: (&str, &str)) -> BTreeSet<&'a str> {
+fn held<'a>(state: &'a RelayState, ours: (&str, &str)) -> HashSet<&'a str> {
     let of_others = state
         .applications()
         .filter(|(connector, known)| (*connector, known.key.as_str()) != ours);
@@ -262,7 +265,7 @@ fn held<'a>(state: &'a RelayState, ours: (&str, &str)) -> BTreeSet<&'a str> {
     let of_turned_out = turned_out.flat_map(|(_, connector)| &connector.applications);
     let kept = state
         .reserved
-        .iter()
+        .values()
         .filter(|kept| kept.connector != ours.0 && !kept.is_of_nobody());
     of_others
         .map(|(_, known)| known)
@@ -275,7 +278,7 @@ fn held<'a>(state: &'a RelayState, ours: (&str, &str)) -> BTreeSet<&'a str> {
 
 /// When a name was taken from who had it, where that is known.
 fn taken_since(state: &RelayState, name: &str) -> Option<String> {
-    let mut kept = state.reserved.iter().filter(|kept| kept.is_of_nobody());
+    let mut kept = state.reserved.values().filter(|kept| kept.is_of_nobody());
     let taken = kept.find(|kept| kept.site.as_deref() == Some(name))?;
     Some(taken.since.clone())
 }
@@ -294,7 +297,7 @@ pub(super) fn rename(
     };
     let (held, taken) = (held(state, (connector, "")), taken(state, ""));
     let is_held = |name: &str| name == site.name || held.contains(name) || is_own_name(name);
-    let is_free = |number: &u16| *number != was.port && !taken.contains(number);
+    let is_free = |number: &u16| *number != was.port && !taken.contains(*number);
     let number = NUMBERS.into_iter().find(is_free);
     let (Some(name), Some(number)) = (names::free(&site.name, is_held), number) else {
         return;
@@ -317,9 +320,9 @@ pub(super) fn candidates(
         return None;
     }
     let taken = taken(state, &request.connector_name);
-    let mut left: Vec<u16> = public.filter(|port| !taken.contains(port)).collect();
+    let mut left: Vec<u16> = public.filter(|port| !taken.contains(*port)).collect();
     shuffle(&mut left);
-    let reserved = state.reserved.iter();
+    let reserved = state.reserved.values();
     let its_own: BTreeSet<u16> = reserved
         .filter(|kept| kept.connector == request.connector_name)
         .filter_map(|kept| kept.port)
@@ -348,13 +351,11 @@ fn new_port(
 ) -> Result<u16, AllocError> {
     let taken = taken(state, &request.connector_name);
     if request.is_web() {
-        let number = NUMBERS.into_iter().find(|number| !taken.contains(number));
+        let number = NUMBERS.into_iter().find(|number| !taken.contains(*number));
         return number.ok_or(AllocError::Exhausted("no number is free"));
     }
     match around.free_port {
-        FreePort::Found(port) if around.public.contains(&port) && !taken.contains(&port) => {
-            Ok(port)
-        }
+        FreePort::Found(port) if around.public.contains(&port) && !taken.contains(port) => Ok(port),
         FreePort::NoneLeft => Err(AllocError::NoPort),
         FreePort::Found(_) | FreePort::NotNeeded => Err(AllocError::Outdated),
     }
@@ -374,22 +375,34 @@ fn below(count: usize) -> usize {
     usize::try_from(drawn % count).expect("it is below a count")
 }
 
+/// Set of ports.
+struct Ports(Vec<bool>);
+
+impl Ports {
+    fn contains(&self, port: u16) -> bool {
+        self.0.get(usize::from(port)).is_some_and(|is_in| *is_in)
+    }
+}
+
 /// Ports and numbers that are not `connector`'s to have.
-fn taken(state: &RelayState, connector: &str) -> BTreeSet<u16> {
-    let known = state.connectors.values();
+fn taken(state: &RelayState, connector: &str) -> Ports {
+    let known = state.connectors.values().map(|known| &**known);
     let known = known.chain(state.turned_out().map(|(_, turned_out)| turned_out));
-    let numbers = known.flat_map(|known| {
-        let ports = known
-            .applications
-            .iter()
-            .map(|application| application.port);
-        ports.chain([known.api_port])
+    let numbers = known.flat_map(|known: &Connector| {
+        let applications = known.applications.iter();
+        applications
+            .map(|application| application.port)
+            .chain([known.api_port])
     });
-    let kept = state
-        .reserved
-        .iter()
-        .filter(|kept| kept.connector != connector);
-    numbers.chain(kept.filter_map(|kept| kept.port)).collect()
+    let kept = state.reserved.values();
+    let kept = kept.filter(|kept| kept.connector != connector);
+    let mut ports = Ports(vec![false; usize::from(u16::MAX) + 1]);
+    for port in numbers.chain(kept.filter_map(|kept| kept.port)) {
+        if let Some(is_in) = ports.0.get_mut(usize::from(port)) {
+            *is_in = true;
+        }
+    }
+    ports
 }
 
 #[cfg(test)]

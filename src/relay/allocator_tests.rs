@@ -13,12 +13,12 @@ fn state() -> RelayState {
             password: SecretHash::of(&"x".repeat(40)),
             api_port: api_port(&state).unwrap(),
             enrolled_at: String::new(),
-            called_at: String::new(),
+            called_at: Default::default(),
             caller: Default::default(),
             invite: None,
             applications: Vec::new().into(),
         };
-        state.connectors.insert(name.into(), connector);
+        state.connectors.insert(name.into(), connector.into());
     }
     state
 }

@@ -1,19 +1,28 @@
 //! For which names a web server in front may get a certificate: those that lead somewhere. And since when sites were
 //! connected, which that depends on.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::setup::Service;
 use super::state::{Application, RelayState, cutoff};
-use super::state_store::{Error, Saving};
+use super::state_store::Error;
 use crate::store::time::rfc3339;
+use crate::sync::{Lookout, Mutex};
 
 /// Age at which a note is made anew. Default 1 day: of the 30 that count, and the state is saved as seldom.
 const NOTED_FOR: Duration = Duration::from_secs(24 * 3600);
 /// Time in which what is to be noted gathers, so that many connectors that come at once are one save. Default 1 s.
 const GATHERED_FOR: Duration = Duration::from_secs(1);
+
+/// Sites whose tunnel came or went, until that is noted in the state: connector and port of each.
+#[derive(Debug, Default)]
+pub(super) struct Connects {
+    pending: Mutex<BTreeSet<(String, u16)>>,
+    lookout: Lookout,
+}
 
 /// True if there may be a certificate for a host name: the domain, a name of the relay, or a site that is connected or
 /// was within 30 days. In any case of letters; a dot may end it.
@@ -47,7 +56,7 @@ fn was_connected(state: &RelayState, site: &str, since: &str, now: &str) -> bool
     let had = known
         .chain(of_turned_out)
         .filter(|known| is_site(known, site));
-    let kept = state.reserved.iter();
+    let kept = state.reserved.values();
     let kept = kept.filter(|kept| kept.site.as_deref() == Some(site));
     had.map(|known| &known.connected_at)
         .chain(kept.map(|kept| &kept.connected_at))
@@ -79,22 +88,25 @@ pub(super) fn note(service: &Arc<Service>, connector: &str, port: u16) {
         return;
     }
     let of_thread = Arc::downgrade(service);
+    let connects = &service.connects;
+    let pending = (connector.to_owned(), port);
+    connects.pending.lock().insert(pending);
     let note = move || keep(&*of_thread.upgrade()?);
-    service.connects.add(connector, port, note);
+    connects.lookout.begin("relay-connects", note);
 }
 
 /// Notes what is pending in the state; none when nothing is.
 fn keep(service: &Service) -> Option<Duration> {
-    let pending = service.connects.take();
+    let pending = std::mem::take(&mut *service.connects.pending.lock());
     if pending.is_empty() {
         return None;
     }
     let now = rfc3339(SystemTime::now());
-    let kept = service.store.writer().update_saving(|state| {
+    let kept = service.store.update_saving(|state| {
         for (connector, port) in &pending {
             set_connected(state, connector, *port, &now);
         }
-        Ok::<_, Error>(((), Saving::Should))
+        Ok::<_, Error>(((), service.store.at_once()))
     });
     if let Err(error) | Ok(((), Err(error))) = kept {
         log::debug!("connection times of sites are not saved: {error}"); // the store has said it once

@@ -154,7 +154,7 @@ mod tests {
             password: SecretHash::of(password),
             api_port: 30_000,
             enrolled_at: String::new(),
-            called_at: String::new(),
+            called_at: Default::default(),
             caller: Default::default(),
             invite: None,
             applications: Vec::new().into(),
@@ -174,8 +174,10 @@ mod tests {
         state.invites.add(invite, "").unwrap();
         state
             .connectors
-            .insert("known".into(), connector(&"p".repeat(43)));
-        state.connectors.insert("out".into(), connector("whatever"));
+            .insert("known".into(), connector(&"p".repeat(43)).into());
+        state
+            .connectors
+            .insert("out".into(), connector("whatever").into());
         assert!(state.revoke("out", "").is_some() && state.revoke("out", "").is_none());
         let verdict = |changes, rule| {
             let request = with(changes).unwrap();
@@ -264,7 +266,9 @@ mod tests {
         let mut state = RelayState::default();
         let one = connector(&"p".repeat(43));
         for number in 0..MAX_CONNECTORS {
-            state.connectors.insert(number.to_string(), one.clone());
+            state
+                .connectors
+                .insert(number.to_string(), one.clone().into());
         }
         let full = admit(&state, &with(json!({})).unwrap(), Enrolment::Open, "");
         assert_eq!(full, Err(AuthError::Full));

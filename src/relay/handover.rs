@@ -106,7 +106,7 @@ impl RelayState {
     fn keeps_site_for_somebody(&self, site: &str) -> bool {
         let has = |of: &Application| of.site.as_ref().is_some_and(|of| of.name == site);
         let mut turned_out = self.turned_out();
-        let mut kept = self.reserved.iter().filter(|kept| !kept.is_of_nobody());
+        let mut kept = self.reserved.values().filter(|kept| !kept.is_of_nobody());
         turned_out.any(|(_, connector)| connector.applications.iter().any(has))
             || kept.any(|kept| kept.site.as_deref() == Some(site))
     }
@@ -125,19 +125,22 @@ impl RelayState {
                 connector.applications.retain(|of| !has(of));
             }
         }
-        let turned_out = self.revocations.values_mut();
-        let turned_out = turned_out.filter_map(|revoked| revoked.connector.as_mut());
-        for connector in turned_out.filter(|connector| holds(connector)) {
-            connector.applications.retain(|of| !has(of));
+        let turned_out = self.turned_out().filter(|(_, connector)| holds(connector));
+        let names: Vec<String> = turned_out.map(|(name, _)| name.to_owned()).collect();
+        for name in names {
+            let revocation = self.revocations.get_mut(&name);
+            if let Some(connector) = revocation.and_then(|of| of.connector.as_mut()) {
+                connector.applications.retain(|of| !has(of));
+            }
         }
         self.reserved
             .retain(|kept| kept.site.as_deref() != Some(site));
-        self.reserved.push(Reservation::of_nobody(site, now));
+        self.keep(Reservation::of_nobody(site, now));
     }
 
     /// Keeps the name for a connector. What it has that wished for this name gives up the one that it got; answers that.
     fn give_site(&mut self, site: &str, to: &str, now: &str) -> Vec<(String, Application)> {
-        self.reserved.push(Reservation {
+        self.keep(Reservation {
             connector: to.to_owned(),
             ..Reservation::of_nobody(site, now)
         });
@@ -171,16 +174,12 @@ impl Service {
     ) -> Result<NameTaken, ApiError> {
         let overview = Overview::of_all(self);
         let is_held = |connector: &str, port: u16| overview.is_held(connector, port);
-        let mut writer = self.store.writer();
-        let taken = writer.update(|state| {
+        let taken = self.store.update(|state| {
             state.sweep(&self.cutoff());
             let is_own_name = |name: &str| self.urls.is_own_name(name);
             let taken = take(state, (site, to), (force, &is_held), &is_own_name);
             taken.map_err(|why| refused(&why))
         })?;
-        for (connector, application) in &taken.ended {
-            self.end(connector, application);
-        }
         match &taken.by {
             Some(by) => log::info!("the name '{site}' is now reserved for '{by}'"),
             None => log::info!("the name '{site}' is released"),
@@ -190,21 +189,6 @@ impl Service {
             ended: is_in_use(&taken, &overview),
             connector: taken.by,
         })
-    }
-
-    /// Ends what visitors have, and the tunnel; where the application has another name by now, it leads there.
-    fn end(&self, connector: &str, was: &Application) {
-        let Some(opener) = self.opener.get() else {
-            return;
-        };
-        opener.cut(connector, was.port);
-        self.forget(connector, was);
-        let state = self.store.snapshot();
-        let known = state.connectors.get(connector);
-        let is = known.and_then(|known| known.applications.iter().find(|is| is.key == was.key));
-        if let Some(is) = is {
-            self.sites.put(connector, is, opener);
-        }
     }
 }
 

@@ -14,6 +14,7 @@ use super::secret::{self, SecretHash, identifier};
 use crate::api::relay as api;
 use crate::api::relay::{InviteUse, InvitedBy};
 use crate::store::time::rfc3339;
+use crate::sync::CopyOnWrite;
 
 /// Invites that are kept, whatever has become of them. Default 1,000: an operator reads the list.
 const MAX_INVITES: usize = crate::limits::INVITES;
@@ -72,12 +73,12 @@ impl InviteTerms {
 }
 
 /// All invites, in the order in which they were made.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Invites(Vec<Invite>);
+pub(super) struct Invites(CopyOnWrite<Vec<Invite>>);
 
 /// One of them.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Invite {
     /// Name that the operator uses for it.
@@ -251,6 +252,26 @@ impl Invites {
             let expires = invite.expires.as_deref();
             expires.is_none_or(|expires| expires >= cutoff)
         });
+    }
+
+    /// True if neither was changed since one was cloned from the other.
+    pub(super) fn is_shared_with(&self, other: &Self) -> bool {
+        self.0.is_shared_with(&other.0)
+    }
+
+    /// Puts one in the place of the one of this id, which is none any more where `invite` is none.
+    pub(super) fn put(&mut self, id: &str, invite: Option<Invite>) {
+        let Some(invite) = invite else {
+            return self.0.retain(|known| known.id != id);
+        };
+        if let Some(known) = self.find_mut(id) {
+            *known = invite;
+        } else {
+            let at = self
+                .0
+                .partition_point(|known| known.made_at <= invite.made_at);
+            self.0.insert(at, invite);
+        }
     }
 
     fn find_mut(&mut self, id: &str) -> Option<&mut Invite> {

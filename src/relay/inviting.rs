@@ -30,7 +30,7 @@ impl Made {
 impl Service {
     /// Makes an invite on terms that have been checked.
     pub(super) fn invite(&self, terms: InviteTerms) -> Result<Made, ApiError> {
-        let made = self.store.writer().update(|state| {
+        let made = self.store.update(|state| {
             make(state, terms.clone())
                 .map_err(|TooMany| ApiError::too_many("too many invites: cancel some first"))
         })?;
@@ -45,7 +45,7 @@ impl Service {
 
     /// Lets nobody in any more by the invite of this id.
     pub(super) fn take_back(&self, id: &str) -> Result<(), ApiError> {
-        self.store.writer().update(|state| {
+        self.store.update(|state| {
             let is_there = state.invites.take_back(id, &rfc3339(SystemTime::now()));
             let missing = || ApiError::not_found("there is no invite with this ID");
             is_there.then_some(()).ok_or_else(missing)

@@ -10,7 +10,6 @@ use zeroize::Zeroizing;
 use super::fleet::{
     self, LinkSettings, Links, Looks, Member, Opened, Watch, WatchError, Watched, Watching,
 };
-use super::follow::follow;
 use super::setup::{LOOK, Service};
 use super::state_store::{Error, StateStore};
 use super::urls::TunnelUrl;
@@ -34,7 +33,7 @@ impl Joined {
     ) -> Result<(StateStore, Self), Error> {
         let opened = Opened::open(home, options)?;
         let looks = Looks::new(&opened);
-        let store = StateStore::new(opened.state, Box::new(opened.keep));
+        let store = StateStore::new(opened.state, Box::new(opened.rows));
         let (secret, watching) = (opened.secret, opened.watching);
         Ok((
             store,
@@ -123,18 +122,12 @@ impl Joined {
     }
 
     fn watch(self, service: &Arc<Service>, links: &Arc<Links>) -> Result<Watch, WatchError> {
-        let of_follow = Arc::downgrade(service);
-        service.store.follow_with(Box::new(move |before, after| {
-            if let Some(service) = of_follow.upgrade() {
-                follow(&service, before, after);
-            }
-        }));
         let (of_number, of_refresh) = (Arc::downgrade(service), Arc::downgrade(service));
         let (of_body, of_seen) = (Arc::downgrade(links), Arc::downgrade(links));
         let watched = Watched {
             number: Box::new(move || {
                 let service = of_number.upgrade();
-                service.map_or(0, |service| service.store.snapshot().number)
+                service.map_or(0, |service| service.store.number())
             }),
             refresh: Box::new(move || {
                 let service = of_refresh.upgrade();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!              ┌── own names ── api ── setup ──┬── setup_request, connector_auth, invites, allocator, names   (pure)
-//! http ────────┤                 └── status    └── state_store ── state, journal ── relay.json
+//! http ────────┤                 └── status    └── state_store ── state, state_rows ── row_log
 //!              └── {site}.{domain} ── gateway ── sites ── tunnel server ── policy: who may what
 //! Prometheus ──── metrics: what all of these count
 //! ```
@@ -20,17 +20,15 @@ mod api;
 mod app_state;
 mod call_stats;
 mod certificates;
-mod commits;
 mod connector_auth;
-mod connects;
 mod drain;
+mod earlier;
 mod figures;
 pub mod fleet;
 mod follow;
 mod invites;
 mod inviting;
 mod joined;
-mod journal;
 mod metrics;
 pub(crate) mod names;
 mod offline;
@@ -42,13 +40,14 @@ mod policy;
 mod quota;
 mod refusals;
 mod revocation;
-mod salvage;
+mod row_log;
 mod secret;
 mod server;
 mod setup;
 mod setup_request;
 mod sites;
 mod state;
+mod state_rows;
 mod state_store;
 mod status;
 mod store_error;

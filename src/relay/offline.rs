@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::figures;
+use super::figures::Passed;
 use super::handover::{self, NotTaken};
 use super::invites::{InviteTerms, TooMany};
 use super::inviting;
@@ -50,9 +50,8 @@ pub fn recover(data: &DataDir) -> Result<Recovered, StateError> {
 
 /// Revokes a connector while no relay runs on the directory; `None` if there is none of that name.
 pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revocation>, StateError> {
-    let store = StateStore::open_whole(data, &mut Vec::new())?;
+    let store = StateStore::open_whole(data)?;
     let revoked = store
-        .writer()
         .update(|state| Ok::<_, StateError>(turn_out(state, name, &cutoff(SystemTime::now()))))?;
     Ok(revoked.map(|revoked: TurnedOut| revoked.into_answer(name)))
 }
@@ -60,8 +59,8 @@ pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revocation>, StateErr
 /// Creates an invite while no relay runs on the directory. Its token is a secret that is shown this once; a relay that
 /// does not run has no address.
 pub fn invite(data: &DataDir, terms: InviteTerms) -> Result<NewInvite, StateError> {
-    let store = StateStore::open_whole(data, &mut Vec::new())?;
-    let made = store.writer().update(|state| {
+    let store = StateStore::open_whole(data)?;
+    let made = store.update(|state| {
         inviting::make(state, terms.clone()).map_err(|TooMany| StateError::Invites)
     })?;
     Ok(NewInvite {
@@ -73,11 +72,9 @@ pub fn invite(data: &DataDir, terms: InviteTerms) -> Result<NewInvite, StateErro
 
 /// Cancels one while no relay runs on the directory; false if there is none of that id.
 pub fn uninvite(data: &DataDir, id: &str) -> Result<bool, StateError> {
-    let store = StateStore::open_whole(data, &mut Vec::new())?;
+    let store = StateStore::open_whole(data)?;
     let now = rfc3339(SystemTime::now());
-    store
-        .writer()
-        .update(|state| Ok(state.invites.take_back(id, &now)))
+    store.update(|state| Ok(state.invites.take_back(id, &now)))
 }
 
 /// Reads the invites from the directory, whether or not a relay runs on it.
@@ -88,8 +85,8 @@ pub fn invites(data: &DataDir) -> Result<Vec<Invite>, StateError> {
 
 /// Undoes a revocation while no relay runs on the directory; `None` if there is none of that name.
 pub fn allow(data: &DataDir, name: &str) -> Result<Option<Allowed>, StateError> {
-    let store = StateStore::open_whole(data, &mut Vec::new())?;
-    store.writer().update(|state| {
+    let store = StateStore::open_whole(data)?;
+    store.update(|state| {
         state.sweep(&cutoff(SystemTime::now()));
         match state.allow(name) {
             Ok(allowed) => Ok(Some(revocation::allowed(name, &allowed))),
@@ -106,8 +103,8 @@ pub fn take_name(
     site: &str,
     to: Option<&str>,
 ) -> Result<Result<NameTaken, NotTaken>, StateError> {
-    let store = StateStore::open_whole(data, &mut Vec::new())?;
-    let taken = store.writer().update(|state| {
+    let store = StateStore::open_whole(data)?;
+    let taken = store.update(|state| {
         state.sweep(&cutoff(SystemTime::now()));
         let taken = handover::take(state, (site, to), (false, &|_, _| false), &|_| false);
         Ok::<_, StateError>(taken.map(|taken| taken.by))
@@ -123,13 +120,18 @@ pub fn take_name(
 /// application is the name of its site alone, as the state contains no domain.
 pub fn stored_status(data: &DataDir) -> Result<Status, StateError> {
     let state = state_store::peek(data)?.unwrap_or_default();
-    let passed = figures::peek(data);
     let application = |of: &Application| api::Application {
         url: match &of.site {
             Some(site) => site.name.clone(),
             None => format!("tcp:{}", of.port),
         },
-        ..status::stored_application(of, passed(&of.app_id))
+        ..status::stored_application(
+            of,
+            state
+                .traffic
+                .get(&of.app_id)
+                .map(|kept| Passed::from_kept(*kept)),
+        )
     };
     let connectors = state.connectors.iter();
     let connectors = connectors.map(|(name, connector)| api::Connector {

@@ -55,17 +55,15 @@ impl Service {
     /// Turns a connector out: at once, whatever the disk says, and until it is allowed again. The invite
     /// that had let it in, whose token it knows, lets nobody in any more.
     pub(super) fn revoke(&self, name: &str) -> Result<Revocation, ApiError> {
-        let mut writer = self.store.writer();
-        let (turned_out, saved) = writer.update_saving(|state| {
+        let (turned_out, saved) = self.store.update_saving(|state| {
             let why = match state.revoked.iter().any(|revoked| revoked == name) {
                 true => "this connector is revoked already",
                 false => "there is no connector with this name",
             };
             let missing = || ApiError::not_found(why);
             let turned_out = turn_out(state, name, &self.cutoff()).ok_or_else(missing)?;
-            Ok::<_, ApiError>((turned_out, Saving::Should))
+            Ok::<_, ApiError>((turned_out, self.store.at_once()))
         })?;
-        self.put_out(name, &turned_out.connector);
         let called = turned_out.connector.called(name);
         match &saved {
             Ok(()) => log::info!("{called} is revoked"),
@@ -73,23 +71,12 @@ impl Service {
                 "{called} is revoked, but not saved; that ends when the relay restarts: {error}"
             ),
         }
-        drop(writer);
         let links = self.links.get().filter(|_| saved.is_ok());
         Ok(Revocation {
             saved: saved.is_ok(),
             untold: links.map_or_else(Vec::new, |links| links.tell_revoked(name)),
             ..turned_out.into_answer(name)
         })
-    }
-
-    /// Ends what a connector has, as far as it is open.
-    fn put_out(&self, name: &str, connector: &Connector) {
-        if let Some(opener) = self.opener.get() {
-            opener.disconnect(name);
-        }
-        for application in &connector.applications {
-            self.forget(name, application);
-        }
     }
 
     /// Another relay has turned a connector out. Where the store says so here too, that is all; where it is not reached,
@@ -99,16 +86,14 @@ impl Service {
         if self.look_now(LOOK) && knows() {
             return;
         }
-        let mut writer = self.store.writer();
-        let revoked = writer.update_saving(|state| {
+        let revoked = self.store.update_saving(|state| {
             let now = rfc3339(SystemTime::now());
             let connector = state.revoke(name, &now);
             let invite = connector.as_ref().and_then(|was| was.invite.as_ref());
             invite.and_then(|invite| state.invites.forbid(&invite.id, &now));
-            Ok::<_, ApiError>((connector, Saving::Later))
+            Ok::<_, ApiError>((connector, Saving::AtOnce))
         });
         if let Ok((Some(connector), _)) = revoked {
-            self.put_out(name, &connector);
             let called = connector.called(name);
             log::info!("{called} was revoked at another relay; the store cannot be reached here");
         }
@@ -116,18 +101,10 @@ impl Service {
 
     /// Undoes a revocation.
     pub(super) fn allow(&self, name: &str) -> Result<AllowedAgain, ApiError> {
-        let mut writer = self.store.writer();
-        let allowed = writer.update(|state| {
+        let allowed = self.store.update(|state| {
             state.sweep(&self.cutoff());
             state.allow(name).map_err(ApiError::from)
         })?;
-        let back = allowed.connector.iter();
-        let applications = back.flat_map(|connector| &connector.applications);
-        if let Some(opener) = self.opener.get() {
-            for application in applications {
-                self.sites.put(name, application, opener);
-            }
-        }
         let called = self.store.snapshot().called(name);
         log::info!("{called} is allowed again");
         Ok(self::allowed(name, &allowed))

@@ -198,7 +198,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
             (store, Some(joined))
         }
         None if options.begins_anew => (StateStore::open(&options.data, &mut set_aside)?, None),
-        None => (StateStore::open_whole(&options.data, &mut set_aside)?, None),
+        None => (StateStore::open_whole(&options.data)?, None),
     };
     let keys = state_store::host_keys(&options.data, &mut set_aside)?;
     let token = match options.enrolment {
@@ -234,7 +234,13 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     limits.connections = options.connections.unwrap_or(limits.connections);
     let answer_time = options.answer_time;
     gateway.limits.answer_time = answer_time.unwrap_or(gateway.limits.answer_time);
-    let kept = (store, SiteTable::new(&options.data, fleet.is_some()));
+    let own_figures = fleet
+        .is_some()
+        .then(|| StateStore::open_for_traffic(&options.data, &mut set_aside))
+        .transpose()?;
+    let traffic = own_figures.as_ref().unwrap_or(&store).snapshot();
+    let sites = SiteTable::new(&options.data, traffic.traffic.clone(), fleet.is_some());
+    let kept = (store, own_figures, sites);
     let rules = (options.enrolment, options.quota);
     gateway.passes_on_again = fleet.is_some();
     gateway.pass_headers = options.pass_headers;
@@ -524,7 +530,7 @@ fn invites_at_start(
     let now = rfc3339(SystemTime::now());
     let new = known.is_none().then(|| SecretHash::of(given));
     let known = known.map(|invite| invite.id.clone());
-    store.writer().update(|state| {
+    store.update(|state| {
         let id = match (&new, &known) {
             (Some(token), _) => {
                 let invite = Invite::common(token.clone(), &now);
@@ -542,7 +548,7 @@ fn invites_at_start(
 }
 
 fn first_invite(store: &StateStore) -> Result<(Zeroizing<String>, String), StateError> {
-    let Made { token, invite } = store.writer().update(|state| {
+    let Made { token, invite } = store.update(|state| {
         let made = inviting::make_first(state);
         made.map_err(|_| StateError::Invites)
     })?;

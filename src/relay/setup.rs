@@ -13,14 +13,15 @@ use zeroize::Zeroizing;
 
 use super::allocator::{self, AllocError, FreePort, Surroundings};
 use super::call_stats::{NO_PORT, with_reason};
+use super::certificates::Connects;
 use super::connector_auth::{self, Admission, AuthError, Enrolment};
-use super::connects::Connects;
 use super::fleet::{Links, Looks};
+use super::follow::follow;
 use super::quota::Quota;
 use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
 use super::sites::SiteTable;
-use super::state::{Application, Connector, RelayState, cutoff};
+use super::state::{Application, Connector, Noted, RelayState, cutoff};
 use super::state_store::{self, Saving, StateStore};
 use super::urls::PublicUrls;
 use crate::api::relay::{Resource, Setup, SetupApplication, SetupConnector, SetupKey, TunnelRelay};
@@ -51,6 +52,8 @@ const NO_PORTS: &str = "this relay gives no public ports, only web sites. A port
 /// The relay's state and rules.
 pub(super) struct Service {
     pub(super) store: StateStore,
+    /// For its counters of traffic, where others share the state.
+    own_figures: Option<StateStore>,
     pub(super) urls: PublicUrls,
     pub(super) sites: Arc<SiteTable>,
     /// True if unknown connectors need an enrolment token.
@@ -96,13 +99,14 @@ impl Sites for Service {
 
 impl Service {
     pub(super) fn new(
-        (store, sites): (StateStore, SiteTable),
+        (store, own_figures, sites): (StateStore, Option<StateStore>, SiteTable),
         urls: PublicUrls,
         (enrolment, quota): (Enrolment, Quota),
         looks: Option<Looks>,
     ) -> Self {
         Self {
             store,
+            own_figures,
             urls,
             sites: Arc::new(sites),
             enrolment,
@@ -130,9 +134,15 @@ impl Service {
         cutoff(Clocks::now().wall_as_passed(self.since))
     }
 
-    /// From here on sites lead somewhere.
-    pub(super) fn begin(&self, opener: Opener) {
+    /// From here on sites lead somewhere, and what follows from changes of the state is done.
+    pub(super) fn begin(self: &Arc<Self>, opener: Opener) {
         let opener = self.opener.get_or_init(|| opener);
+        let of_follow = Arc::downgrade(self);
+        self.store.follow_with(Box::new(move |before, after| {
+            if let Some(service) = of_follow.upgrade() {
+                follow(&service, before, after);
+            }
+        }));
         for (connector, application) in self.store.snapshot().applications() {
             self.sites.put(connector, application, opener);
         }
@@ -296,43 +306,33 @@ impl Service {
             quota: self.quota.sites,
             now: &now,
         };
-        // Kept to the end: in another order, a site that was given back could come into the place of the next one of
-        // its name.
-        let mut writer = self.store.writer();
-        let ((api_port, before, assigned), _) =
-            writer.update_saving(|state| -> Result<_, SetupError> {
-                let assign = |state: &mut RelayState| -> Result<_, SetupError> {
-                    let api_port = enrolled(state, request, (admission, password.as_ref()), &now)?;
-                    let before = allocator::before(state, request).cloned();
-                    let assigned = allocator::assign(state, request, code.clone(), &around)?;
-                    let saving = match &before {
-                        Some(before) if before.is_repeated_by(&assigned) => Saving::Later,
-                        // A known application is served again though nothing can be saved.
-                        Some(before) if before.is_confirmed_by(&assigned) => Saving::Should,
-                        _ => Saving::Must,
-                    };
-                    let before = before.map(|before| before.port);
-                    Ok(((api_port, before, assigned), saving))
-                };
-                // Expired names are given away with a change that is saved, and with no other: nobody would hear of it.
-                let mut as_it_is = state.clone();
-                if let Ok((outcome, saving)) = assign(&mut as_it_is)
-                    && saving != Saving::Must
-                {
-                    *state = as_it_is;
-                    return Ok((outcome, saving));
-                }
-                state.sweep(&self.cutoff());
-                assign(state)
-            })?;
-        if let Some(opener) = self.opener.get() {
-            // Nobody knows any more that the connector's tunnel still listens there.
-            if let Some(before) = before.filter(|before| *before != assigned.port) {
-                opener.free(&request.connector_name, before);
+        let assign = |state: &mut RelayState| -> Result<_, SetupError> {
+            let api_port = enrolled(state, request, (admission, password.as_ref()), &now)?;
+            let before = allocator::before(state, request).cloned();
+            let assigned = allocator::assign(state, request, code.clone(), &around)?;
+            // A known application is served again though nothing can be saved.
+            let is_confirmed = before.is_some_and(|before| before.is_confirmed_by(&assigned));
+            Ok(((api_port, assigned), is_confirmed))
+        };
+        let (assigned, _) = self.store.update_saving(|state| {
+            // Expired names are given away with a change that is saved, and with no other: nobody would hear of it.
+            let mut as_it_is = state.clone();
+            if let Ok((assigned, true)) = assign(&mut as_it_is) {
+                *state = as_it_is;
+                return Ok((assigned, self.store.at_once()));
             }
-            self.sites.put(&request.connector_name, &assigned, opener);
+            state.sweep(&self.cutoff());
+            assign(state).map(|(assigned, _)| (assigned, Saving::First))
+        })?;
+        // The end that it asks for is the one that was over by a clock that has been set back since.
+        if let Some(opener) = self
+            .opener
+            .get()
+            .filter(|_| self.sites.is_over(&assigned.1))
+        {
+            self.sites.put(&request.connector_name, &assigned.1, opener);
         }
-        Ok((api_port, assigned))
+        Ok(assigned)
     }
 
     fn answer(
@@ -403,8 +403,7 @@ impl Service {
             return Err(AuthError::WrongPassword.into());
         }
         let now = rfc3339(SystemTime::now());
-        let mut writer = self.store.writer();
-        let released = writer.update(|state| {
+        let released = self.store.update(|state| {
             let missing = || ApiError::not_found("this connector has no such application");
             let released = state.release(connector, key, &now).ok_or_else(missing)?;
             if let Some(site) = released.site.as_ref().filter(|_| frees_name) {
@@ -412,24 +411,21 @@ impl Service {
             }
             Ok::<_, ApiError>(released)
         })?;
-        self.forget(connector, &released);
         let url = self.urls.application_url(&released);
         let called = self.store.snapshot().called(connector);
         self.tell_answered(format_args!("{called} released {url}"));
         Ok(frees_name && released.site.is_some())
     }
 
-    /// Sites and ports lead to the application no more.
-    pub(super) fn forget(&self, connector: &str, application: &Application) {
-        self.sites.remove(application);
-        if let Some(opener) = self.opener.get() {
-            opener.free(connector, application.port);
-        }
-    }
-
     /// Keeps what has passed for the next start.
     pub(super) fn keep_figures(&self) {
-        if let Err(error) = self.sites.keep_figures(&self.store.snapshot()) {
+        let traffic = self.sites.traffic(&self.store.snapshot());
+        let store = self.own_figures.as_ref().unwrap_or(&self.store);
+        let kept = store.update_saving(|state| {
+            state.traffic = traffic.clone();
+            Ok::<_, state_store::Error>(((), Saving::AtOnce))
+        });
+        if let Err(error) | Ok(((), Err(error))) = kept {
             log::debug!("counters are not saved: {error}");
         }
     }
@@ -499,8 +495,8 @@ fn enrolled(
         if password.is_some() && !connector.password.is(&request.password) {
             return Err(AuthError::WrongPassword.into());
         }
-        now.clone_into(&mut connector.called_at);
-        connector.caller.clone_from(&request.caller);
+        connector.called_at = Noted(now.to_owned());
+        connector.caller = Noted(request.caller.clone());
         return Ok(connector.api_port);
     }
     // A connector that was known a moment ago and is not any more was revoked.
@@ -526,12 +522,12 @@ fn enrolled(
         password: password.clone(),
         api_port,
         enrolled_at: now.to_owned(),
-        called_at: now.to_owned(),
-        caller: request.caller.clone(),
+        called_at: Noted(now.to_owned()),
+        caller: Noted(request.caller.clone()),
         invite,
         applications: Vec::new().into(),
     };
-    state.connectors.insert(name.clone(), connector);
+    state.connectors.insert(name.clone(), connector.into());
     Ok(api_port)
 }
 

@@ -1,7 +1,7 @@
 //! The sites as the gateway looks them up: from memory, once a request; and the ports beside them. What is given for a
 //! time is ended here.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::figures::{FigureFile, Passed};
+use super::figures::{Kept, Passed};
 use super::names;
 use super::state::{Application, RelayState};
 use crate::gateway::{Code, Down, Open, Site, Stats, Tell, through};
@@ -18,8 +18,8 @@ use crate::http::proxy::ByteStream;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
 use crate::store::time::{parse_rfc3339, unix_seconds};
-use crate::store::{self, DataDir, Ends};
-use crate::sync::{Lookout, RwLock};
+use crate::store::{DataDir, Ends};
+use crate::sync::{CopyOnWrite, Lookout, Mutex, RwLock};
 use crate::tunnel::server::{Opener, PortStats};
 
 /// The sites by their names, and the terms of all applications.
@@ -30,11 +30,14 @@ pub(super) struct SiteTable {
     lookout: Lookout,
     /// End times that an earlier process has left.
     ends: Ends,
-    /// Counters that an earlier process has left.
-    figures: FigureFile,
+    /// Counters as they were kept last, and those of applications that have gone since: one may come again.
+    traffic: Mutex<Traffic>,
     /// Leads to tunnels that are at another relay, where there are others.
     elsewhere: Option<Arc<OnceLock<Elsewhere>>>,
 }
+
+/// [`RelayState::traffic`].
+pub(super) type Traffic = CopyOnWrite<BTreeMap<String, Kept>>;
 
 /// Opens a stream to what a connector holds at another relay.
 pub(super) type Elsewhere =
@@ -85,12 +88,12 @@ fn end_visits(site: Option<&Arc<Site>>) {
 }
 
 impl SiteTable {
-    /// Nothing is in it; what is left of each application's time is noted in `home`.
-    pub(super) fn new(home: &DataDir, has_others: bool) -> Self {
+    /// Nothing is in it; what is left of each application's time is noted in `home`, and counters go on from `traffic`.
+    pub(super) fn new(home: &DataDir, traffic: Traffic, has_others: bool) -> Self {
         let sites = Self {
             elsewhere: has_others.then(Arc::default),
             ends: Ends::open(home),
-            figures: FigureFile::open(home),
+            traffic: Mutex::new(traffic),
             ..Self::default()
         };
         sites.table.write().is_of_fleet = has_others;
@@ -117,7 +120,8 @@ impl SiteTable {
         let expiry = expires.map(|at| self.ends.expiry(&application.app_id, at, Clocks::now()));
         let mut terms = Terms::new(connector, application);
         terms.expiry = expiry;
-        let kept = self.figures.take(&application.app_id);
+        let kept = self.traffic.lock().get(&application.app_id).copied();
+        let kept = kept.map(Passed::from_kept);
         let open = self.open(connector, application.port, opener);
         let (port, holder, of_site) = (application.port, connector.to_owned(), opener.clone());
         let tell: Tell = Box::new(move |data| of_site.tell(&holder, port, data));
@@ -179,7 +183,8 @@ impl SiteTable {
     /// Takes an application out, and ends what visitors of its site have open.
     pub(super) fn remove(&self, application: &Application) {
         if let Some(passed) = self.passed(application) {
-            self.figures.give_back(&application.app_id, passed);
+            let (app_id, kept) = (application.app_id.clone(), passed.to_kept());
+            self.traffic.lock().insert(app_id, kept);
         }
         let mut table = self.table.write();
         let site = table.take_out(&application.app_id);
@@ -188,15 +193,23 @@ impl SiteTable {
         end_visits(site.as_ref());
     }
 
-    /// Keeps what has passed for the next process.
-    pub(super) fn keep_figures(&self, state: &RelayState) -> Result<(), store::Error> {
+    /// Counters to be kept for the next process: of applications that were visited, and of those that may come again.
+    pub(super) fn traffic(&self, state: &RelayState) -> Traffic {
         let in_use = state
             .applications()
-            .filter_map(|(_, of)| Some((&*of.app_id, self.passed(of)?)));
-        let may_come = state
-            .turned_out()
-            .flat_map(|(_, was)| was.applications.iter());
-        self.figures.write(in_use, may_come.map(|of| &*of.app_id))
+            .filter_map(|(_, of)| Some((of.app_id.clone(), self.passed(of)?)));
+        let visited = in_use.filter(|(_, passed)| passed.last_visit > 0);
+        let visited = visited.map(|(app_id, passed)| (app_id, passed.to_kept()));
+        let may_come = state.turned_out();
+        let may_come = may_come.flat_map(|(_, was)| was.applications.iter());
+        let mut kept = self.traffic.lock();
+        let may_come = may_come.filter_map(|of| kept.get_key_value(&of.app_id));
+        let may_come = may_come.map(|(app_id, kept)| (app_id.clone(), *kept));
+        let all: BTreeMap<String, Kept> = may_come.chain(visited).collect();
+        if **kept != all {
+            *kept = all.into();
+        }
+        kept.clone()
     }
 
     /// True if an application's time is over.

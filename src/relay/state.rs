@@ -5,16 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::invites::{Invite, Invites};
+use super::figures::Kept;
+use super::invites::Invites;
 use super::secret::SecretHash;
 use crate::api::relay::InvitedBy;
 use crate::net::Cidr;
 use crate::store::time::rfc3339;
 use crate::sync::CopyOnWrite;
 
-/// The form that is written: 2 since there are invites. A later one is not read, so whatever a form has more is a later
-/// one: in this one, a name that nobody knows is damage, as `revoked` with a bit that fell over.
-pub(super) const VERSION: u32 = 2;
 /// Connectors that may be enrolled. Default 2,500: with five applications each, as many connections as the tunnel
 /// server takes.
 pub(super) const MAX_CONNECTORS: usize = crate::limits::CONNECTORS;
@@ -35,42 +33,50 @@ pub(super) fn cutoff(now: SystemTime) -> String {
     rfc3339(since.unwrap_or(SystemTime::UNIX_EPOCH))
 }
 
-/// All of it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// All of it. Copies share what they have not changed.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct RelayState {
-    pub(super) version: u32,
-    /// One more with each save.
-    #[serde(default)]
-    pub(super) number: u64,
-    /// Invites for unknown connectors; the tokens themselves are nowhere.
-    #[serde(default)]
-    pub(super) invites: Invites,
-    /// The one enrolment token of an earlier version, and since when it holds. They are read alone.
-    #[serde(default, skip_serializing)]
-    pub(super) enroll_token: Option<SecretHash>,
-    #[serde(default, skip_serializing)]
-    pub(super) enroll_token_since: String,
-    #[serde(default)]
-    pub(super) connectors: CopyOnWrite<BTreeMap<String, Connector>>,
+    pub(super) connectors: CopyOnWrite<BTreeMap<String, CopyOnWrite<Connector>>>,
     /// In the order in which they were turned out.
-    #[serde(default)]
-    pub(super) revoked: Vec<String>,
-    /// Facts about them; nothing for one that an earlier version revoked.
-    #[serde(default)]
-    pub(super) revocations: BTreeMap<String, Revocation>,
+    pub(super) revoked: CopyOnWrite<Vec<String>>,
+    /// Facts about them.
+    pub(super) revocations: CopyOnWrite<BTreeMap<String, Revocation>>,
+    /// Names and ports that connectors released not long ago, by [`Reservation::key`].
+    pub(super) reserved: CopyOnWrite<BTreeMap<String, Reservation>>,
+    /// Invites for unknown connectors; the tokens themselves are nowhere.
+    pub(super) invites: Invites,
     /// Enrolment tokens that let nobody in any more, from an earlier version; of later ones their invite says it.
-    #[serde(default)]
-    pub(super) forbidden_tokens: Vec<SecretHash>,
-    /// Names and ports that connectors released not long ago, in that order.
-    #[serde(default)]
-    pub(super) reserved: Vec<Reservation>,
+    pub(super) forbidden_tokens: CopyOnWrite<Vec<SecretHash>>,
+    /// Traffic of the applications, by their ids. Statistics: what passed after the last save is lost in a crash.
+    pub(super) traffic: CopyOnWrite<BTreeMap<String, Kept>>,
+}
+
+/// A fact that may be lost in a crash: where nothing else has changed, nothing is saved.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Noted<T>(pub(super) T);
+
+impl<T> PartialEq for Noted<T> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<T> Eq for Noted<T> {}
+
+impl<T> std::ops::Deref for Noted<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
 /// One that was turned out.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Revocation {
+    /// RFC 3339; empty if an earlier version turned it out.
     pub(super) at: String,
     /// The id of the invite that had let it in.
     #[serde(default)]
@@ -110,6 +116,9 @@ pub(super) struct Reservation {
     /// As of the application that had it.
     #[serde(default)]
     pub(super) connected_at: Option<String>,
+    /// A higher number than those that were released before it.
+    #[serde(default)]
+    pub(super) serial: u64,
 }
 
 /// One connector.
@@ -121,10 +130,10 @@ pub(super) struct Connector {
     /// RFC 3339, as all times here.
     pub(super) enrolled_at: String,
     /// The last quick-setup.
-    pub(super) called_at: String,
+    pub(super) called_at: Noted<String>,
     /// Machine that created it.
     #[serde(default)]
-    pub(super) caller: Caller,
+    pub(super) caller: Noted<Caller>,
     /// Invite that it used; none if none was needed.
     #[serde(default)]
     pub(super) invite: Option<InvitedBy>,
@@ -160,7 +169,7 @@ pub(super) struct Application {
     /// The site's name, where there is one.
     #[serde(default)]
     pub(super) site: Option<Site>,
-    pub(super) called_at: String,
+    pub(super) called_at: Noted<String>,
     /// When it ends by itself, RFC 3339.
     #[serde(default)]
     pub(super) expires: Option<String>,
@@ -215,39 +224,7 @@ impl Connector {
     }
 }
 
-impl Default for RelayState {
-    fn default() -> Self {
-        Self {
-            version: VERSION,
-            number: 0,
-            invites: Invites::default(),
-            enroll_token: None,
-            enroll_token_since: String::new(),
-            connectors: CopyOnWrite::default(),
-            revoked: Vec::new(),
-            revocations: BTreeMap::new(),
-            forbidden_tokens: Vec::new(),
-            reserved: Vec::new(),
-        }
-    }
-}
-
 impl RelayState {
-    /// Reads the state of an earlier version: its enrolment token is the one that all share.
-    pub(super) fn migrated(mut self) -> Self {
-        self.version = VERSION;
-        if let Some(token) = self.enroll_token.take() {
-            let invite = Invite::earlier(token, &self.enroll_token_since);
-            for connector in self.connectors.values_mut() {
-                let (id, label) = (invite.id.clone(), String::new());
-                connector.invite.get_or_insert(InvitedBy { id, label });
-            }
-            // There is none so far.
-            let _ = self.invites.add(invite, "");
-        }
-        self
-    }
-
     /// Returns a connector's name and label for a line of the log.
     pub(super) fn called(&self, name: &str) -> String {
         let connector = self.connectors.get(name);
@@ -265,7 +242,7 @@ impl RelayState {
     /// Turns a connector out until it is allowed again; what it was, `None` where there is none of
     /// that name.
     pub(super) fn revoke(&mut self, name: &str, now: &str) -> Option<Connector> {
-        let connector = self.connectors.remove(name)?;
+        let connector = Connector::clone(&*self.connectors.remove(name)?);
         let revocation = Revocation {
             at: now.to_owned(),
             invite: connector.invite.as_ref().map(|invite| invite.id.clone()),
@@ -274,8 +251,9 @@ impl RelayState {
         self.revocations.insert(name.to_owned(), revocation);
         self.revoked.push(name.to_owned());
         let over = self.revoked.len().saturating_sub(MAX_REVOKED);
-        for forgotten in self.revoked.drain(..over) {
-            self.revocations.remove(&forgotten);
+        let forgotten: Vec<String> = self.revoked.drain(..over).collect();
+        for forgotten in &forgotten {
+            self.revocations.remove(forgotten);
         }
         Some(connector)
     }
@@ -295,7 +273,8 @@ impl RelayState {
         let (invite, connector) =
             revocation.map_or((None, None), |was| (was.invite, was.connector));
         if let Some(connector) = &connector {
-            self.connectors.insert(name.to_owned(), connector.clone());
+            self.connectors
+                .insert(name.to_owned(), connector.clone().into());
         }
         let mut others = self.revocations.values();
         let invite = invite.filter(|invite| others.all(|of| of.invite.as_ref() != Some(invite)));
@@ -310,9 +289,12 @@ impl RelayState {
     pub(super) fn sweep(&mut self, cutoff: &str) {
         self.reserved.retain(|kept| kept.since.as_str() >= cutoff);
         self.invites.sweep(cutoff);
-        let revocations = self.revocations.values_mut();
-        for revocation in revocations.filter(|revocation| revocation.at.as_str() < cutoff) {
-            revocation.connector = None;
+        let is_over = |of: &Revocation| of.connector.is_some() && of.at.as_str() < cutoff;
+        if self.revocations.values().any(is_over) {
+            let revocations = self.revocations.values_mut();
+            for revocation in revocations.filter(|revocation| is_over(revocation)) {
+                revocation.connector = None;
+            }
         }
     }
 
@@ -321,15 +303,13 @@ impl RelayState {
         let site = given_up.site.as_ref().map(|site| site.name.clone());
         // The number of a site means nothing to anybody.
         let port = site.is_none().then_some(given_up.port);
-        // One that comes and goes takes the place of none that went.
-        self.reserved
-            .retain(|kept| !kept.is_of(connector, site.as_deref(), port));
-        self.reserved.push(Reservation {
+        self.keep(Reservation {
             connector: connector.to_owned(),
             site,
             port,
             since: now.to_owned(),
             connected_at: given_up.connected_at.clone(),
+            serial: 0,
         });
         self.keep_names_within(connector);
     }
@@ -338,14 +318,21 @@ impl RelayState {
     pub(super) fn keep_names_within(&mut self, connector: &str) {
         let known = self.connectors.get(connector);
         let had = known.map_or(0, |known| known.applications.len());
-        let is_its_own = |kept: &Reservation| kept.connector == connector;
-        let kept = self.reserved.iter().filter(|kept| is_its_own(kept)).count();
-        let mut over = (had + kept).saturating_sub(MAX_NAMES);
-        self.reserved.retain(|kept| {
-            let goes = over > 0 && is_its_own(kept);
-            over -= usize::from(goes);
-            !goes
-        });
+        let kept = self.reserved.values();
+        let mut kept: Vec<_> = kept.filter(|kept| kept.connector == connector).collect();
+        kept.sort_by_key(|kept| kept.serial);
+        let over = (had + kept.len()).saturating_sub(MAX_NAMES);
+        let over: Vec<String> = kept.into_iter().take(over).map(Reservation::key).collect();
+        for key in &over {
+            self.reserved.remove(key);
+        }
+    }
+
+    /// Keeps it for its connector.
+    pub(super) fn keep(&mut self, mut kept: Reservation) {
+        let last = self.reserved.values().map(|kept| kept.serial).max();
+        kept.serial = last.unwrap_or_default() + 1;
+        self.reserved.insert(kept.key(), kept);
     }
 
     /// Keeps no more what an application of the connector has: it is held by that.
@@ -363,22 +350,12 @@ impl RelayState {
         kept.filter_map(|(name, revocation)| Some((name.as_str(), revocation.connector.as_ref()?)))
     }
 
-    /// Every application with its connector's name, also of those that were turned out and for whom it is kept.
-    pub(super) fn holders(&self) -> impl Iterator<Item = (&str, &Application)> {
-        let turned_out = self.turned_out();
-        self.applications()
-            .chain(turned_out.flat_map(|(name, connector)| {
-                let applications = connector.applications.iter();
-                applications.map(move |application| (name, application))
-            }))
-    }
-
     /// True if the name of a site that nobody shares is kept for who had it.
     pub(super) fn keeps_site(&self, name: &str) -> bool {
         let turned_out = self.turned_out();
         let of_turned_out = turned_out.flat_map(|(_, connector)| &connector.applications);
         let mut names = of_turned_out.filter_map(|known| Some(&known.site.as_ref()?.name));
-        let mut reserved = self.reserved.iter().filter_map(|kept| kept.site.as_ref());
+        let mut reserved = self.reserved.values().filter_map(|kept| kept.site.as_ref());
         names.any(|kept| kept == name) || reserved.any(|kept| kept == name)
     }
 
@@ -416,11 +393,20 @@ impl Reservation {
             port: None,
             since: now.to_owned(),
             connected_at: None,
+            serial: 0,
         }
     }
 
     pub(super) fn is_of_nobody(&self) -> bool {
         self.connector.is_empty()
+    }
+
+    /// Returns its name among all: there is one for a connector and what it had.
+    fn key(&self) -> String {
+        match &self.site {
+            Some(site) => format!("{} {site}", self.connector),
+            None => format!("{} {}", self.connector, self.port.unwrap_or_default()),
+        }
     }
 
     fn is_of(&self, connector: &str, site: Option<&str>, port: Option<u16>) -> bool {
@@ -429,22 +415,11 @@ impl Reservation {
 }
 
 impl Application {
-    /// True if `again` differs in nothing but the time of the call.
-    pub(super) fn is_repeated_by(&self, again: &Application) -> bool {
-        let called_at = self.called_at.clone();
-        *self
-            == Application {
-                called_at,
-                ..again.clone()
-            }
-    }
-
     /// True if `again` differs in nothing but the time of the call and the value of the code, so that
     /// nobody is let in or kept out by what is on disk where only this has changed.
     pub(super) fn is_confirmed_by(&self, again: &Application) -> bool {
         let lasting = |application: &Application| {
             let mut application = application.clone();
-            application.called_at.clear();
             if let Some(code) = application
                 .site
                 .as_mut()
@@ -467,6 +442,13 @@ impl Connector {
         }
     }
 
+    /// The application of this id.
+    pub(super) fn find(&self, app_id: &str) -> Option<&Application> {
+        self.applications
+            .iter()
+            .find(|known| known.app_id == app_id)
+    }
+
     /// The application that was assigned this port.
     pub(super) fn at_port(&self, port: u16) -> Option<&Application> {
         self.applications.iter().find(|known| known.port == port)
@@ -480,4 +462,4 @@ impl Connector {
 
 #[cfg(test)]
 #[path = "state_tests.rs"]
-mod tests;
+pub(super) mod tests;

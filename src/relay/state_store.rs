@@ -1,29 +1,35 @@
 //! The data directory: the state on disk and in memory, and the host keys.
 //!
-//! Readers take a snapshot of the state and wait for nobody. A change ([`Writer`]) is made on a copy, saved, with those of
-//! others who wait ([`Commits`]), in [`StateFiles`], and then put in the place of what readers see.
+//! Readers take a snapshot of the state and wait for nobody. A change is made on a copy and kept as rows before anybody
+//! sees it; who makes one while others are being kept shares the next transaction with all who wait:
+//!
+//! ```text
+//! change 1 ── rows kept ──────────────────> seen ── followed
+//! change 2 ──┐
+//! change 3 ──┴─ staged ──── rows kept ────> seen ── followed
+//! ```
+//!
+//! Where keeping fails, none of those changes has happened; what was made on top of them is made again. What follows from
+//! a change, here or at another relay of a fleet, is done by who looks at the state before and after it
+//! ([`StateStore::follow_with`]).
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-pub(super) use super::commits::Saving;
-use super::commits::{Commits, Follow, SaveStats, Turn};
-use super::fleet;
-use super::journal::{self, JOURNAL, Keep, Replayed, SaveError, StateFiles};
-use super::salvage::salvage;
-use super::state::{RelayState, VERSION};
+use super::row_log::{self, Damaged, Found, MARK, ROWS, RowLog};
+use super::state::RelayState;
+use super::state_rows::{self, Rows, SaveError};
 use super::store_error::StoreError;
-use crate::store::{self, DataDir, JsonFile, Locked, random};
+use super::{earlier, fleet};
+use crate::http::metrics::Histogram;
+use crate::store::{self, DataDir, Locked, random};
+use crate::sync::Mutex;
 use crate::tunnel::ssh::{KeyKind, ServerKey};
 
-/// The state.
-const STATE: &str = "relay.json";
-/// Bytes of the state's file, and of its journal. Default 64 MiB: every connector with all its applications.
-const STATE_CAP: u64 = 64 * 1024 * 1024;
 /// The host keys, the one whose fingerprint quick-setup names first: clients prefer that kind.
 const KEYS: [(KeyKind, &str); 2] = [
     (KeyKind::EcdsaP256, "host.ecdsa"),
@@ -42,78 +48,163 @@ const TRIES_AT_ONCE: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// The state, in memory and on disk.
+/// The saves since the store was opened.
+#[derive(Debug, Default)]
+pub(super) struct SaveStats {
+    pub(super) took: Histogram,
+    pub(super) errors: AtomicU64,
+}
+
+/// When a change counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Saving {
+    /// When it is kept.
+    First,
+    /// At once, whether it is kept or not; later changes bring it along.
+    AtOnce,
+}
+
+/// Result of the transaction that changes share.
+#[derive(Clone)]
+enum Outcome {
+    Kept,
+    Failed(SaveError),
+    /// They were made on top of changes that have not happened.
+    Undone,
+}
+
+/// Does what follows from changes: from which state, to which one.
+pub(super) type Follow = Box<dyn Fn(&RelayState, &RelayState) + Send + Sync>;
+
+/// The state, in memory and on disk. Locked in this order: saver, staging, current; followed alone.
 pub(super) struct StateStore {
     pub(super) saves: Arc<SaveStats>,
-    commits: Commits,
+    saver: Mutex<Saver>,
+    staging: Mutex<Staging>,
+    /// State that readers see. Locked to take or to replace it, and for nothing else.
+    current: Mutex<Arc<RelayState>>,
+    /// State whose consequences are done.
+    followed: Mutex<Arc<RelayState>>,
+    follow: OnceLock<Follow>,
+    /// [`Rows::number`].
+    number: AtomicU64,
+    is_shared: bool,
     /// Parts of it that could not be read, in a few words each.
     lost: Vec<String>,
 }
 
-/// Right to change the state; keeps the turn of its last change until what follows from that is done.
-pub(super) struct Writer<'s> {
-    commits: &'s Commits,
-    turn: Option<Turn<'s>>,
+/// Changes that wait; the thread that holds the lock makes one.
+struct Staging {
+    /// What readers see, with them.
+    state: Arc<RelayState>,
+    /// Outcome of the transaction that those will share that it has not begun with.
+    group: Option<Arc<OnceLock<Outcome>>>,
+    /// True if readers see what is not kept.
+    is_behind: bool,
+    /// Changes that were made so far.
+    #[cfg(test)]
+    made: usize,
+}
+
+struct Saver {
+    rows: Box<dyn Rows>,
+    /// What is kept.
+    kept: Arc<RelayState>,
+    /// State at the beginning.
+    first: Arc<RelayState>,
+    /// True while keeping fails: the failure is logged once, and its end.
+    is_failing: bool,
 }
 
 impl StateStore {
     /// Reads the state, or what can be read of it. A file that is unreadable is set aside, and the path it has now is
     /// added to `aside`.
     pub(super) fn open(home: &DataDir, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
+        refuse_member(home)?;
         Self::open_as(home, true, aside)
     }
 
-    /// As `open`, unless that would forget a revocation or a disabled token: then all
-    /// stays as it is, and the error says what to do.
-    pub(super) fn open_whole(home: &DataDir, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
-        Self::open_as(home, false, aside)
+    /// For a relay of a fleet: nothing but its own counters of traffic is kept in its directory.
+    pub(super) fn open_for_traffic(
+        home: &DataDir,
+        aside: &mut Vec<PathBuf>,
+    ) -> Result<Self, Error> {
+        Self::open_as(home, true, aside)
+    }
+
+    /// As `open`, unless something is damaged, which may have said that somebody is turned out: then all stays as it is,
+    /// and the error says what to do.
+    pub(super) fn open_whole(home: &DataDir) -> Result<Self, Error> {
+        refuse_member(home)?;
+        Self::open_as(home, false, &mut Vec::new())
     }
 
     fn open_as(home: &DataDir, may_forget: bool, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
-        refuse_member(home)?;
-        let file = state_file(home);
         let locked = home.lock()?;
-        let journal = journal(home)?;
+        let mut log = RowLog::new(home.clone());
         let mut lost = Vec::new();
-        let mut state = match look(home) {
-            Err(Error::Unreadable(_)) if may_forget => {
-                let damaged = home.read(STATE, STATE_CAP)?.unwrap_or_default();
-                aside.push(file.set_aside(&locked)?);
-                let (state, of_file) = salvage(&damaged);
-                lost = of_file;
-                // It has no other place from then on.
-                file.write_locked(&locked, &state)?;
+        let state = match row_log::look(home)? {
+            Found::Nothing => RelayState::default(),
+            Found::Log(state, found) => {
+                log = found;
                 state
             }
-            state => state?.unwrap_or_default(),
+            Found::Earlier(state, document) => {
+                if home.dir().join(ROWS).try_exists().unwrap_or(true) {
+                    // The earlier one was put back.
+                    aside.push(locked.set_aside(ROWS, store::UNREADABLE)?);
+                }
+                earlier::keep_copy(&locked, &document)?;
+                log.write_all(&locked, &state)?;
+                earlier::put_away(home, &locked)?;
+                state
+            }
+            Found::Damaged(damaged) if !may_forget => {
+                return Err(damaged.into_error(home));
+            }
+            Found::Damaged(damaged) => {
+                if home.dir().join(damaged.file).try_exists().unwrap_or(true) {
+                    aside.push(locked.set_aside(damaged.file, store::UNREADABLE)?);
+                }
+                lost = damaged.lost;
+                // What can be read has no other place from then on.
+                log.write_all(&locked, &damaged.state)?;
+                damaged.state
+            }
         };
-        let replayed = journal::replay(&mut state, &journal);
-        if replayed == Replayed::Unsure && !may_forget {
-            return Err(Error::Unsure(home.dir().join(JOURNAL)));
-        }
-        if replayed != Replayed::Whole {
-            // Recovers what could be read of this too.
-            lost.push(format!("lines of {JOURNAL}"));
-            file.write_locked(&locked, &state)?;
-            aside.push(locked.set_aside(JOURNAL, store::UNREADABLE)?);
-        }
         drop(locked);
         for lost in &lost {
             log::warn!("lost of the relay's state: {lost}");
         }
-        let files = StateFiles::new(home.clone(), file);
         Ok(Self {
             lost,
-            ..Self::new(state, Box::new(files))
+            ..Self::new(state, Box::new(log))
         })
     }
 
-    /// The state, as it is kept elsewhere.
-    pub(super) fn new(state: RelayState, files: Box<dyn Keep>) -> Self {
-        let saves = Arc::<SaveStats>::default();
+    /// The state, as it is kept in `rows`.
+    pub(super) fn new(state: RelayState, rows: Box<dyn Rows>) -> Self {
+        let state = Arc::new(state);
         Self {
-            commits: Commits::new(state, files, Arc::clone(&saves)),
-            saves,
+            saves: Arc::default(),
+            is_shared: rows.is_shared(),
+            number: rows.number().into(),
+            saver: Mutex::new(Saver {
+                rows,
+                kept: Arc::clone(&state),
+                first: Arc::clone(&state),
+                is_failing: false,
+            }),
+            staging: Mutex::new(Staging {
+                state: Arc::clone(&state),
+                group: None,
+                is_behind: false,
+                #[cfg(test)]
+                made: 0,
+            }),
+            current: Mutex::new(Arc::clone(&state)),
+            followed: Mutex::new(state),
+            follow: OnceLock::new(),
             lost: Vec::new(),
         }
     }
@@ -125,81 +216,228 @@ impl StateStore {
 
     /// The state as it is now.
     pub(super) fn snapshot(&self) -> Arc<RelayState> {
-        self.commits.current()
+        Arc::clone(&self.current.lock())
     }
 
-    /// Takes over what other relays have changed in a state that they share.
-    pub(super) fn refresh(&self) -> Result<(), StoreError> {
-        self.commits.refresh()
+    /// Number of the last change that is kept.
+    pub(super) fn number(&self) -> u64 {
+        self.number.load(Ordering::SeqCst)
     }
 
-    /// Does what follows from that; set once.
+    /// How a change is saved that must not wait for a disk: where others share the state, nothing is promised that they
+    /// do not know of.
+    pub(super) fn at_once(&self) -> Saving {
+        if self.is_shared {
+            Saving::First
+        } else {
+            Saving::AtOnce
+        }
+    }
+
+    /// Has `follow` do what follows from changes from here on. Set once.
     pub(super) fn follow_with(&self, follow: Follow) {
-        self.commits.follow_with(follow);
+        *self.followed.lock() = self.snapshot();
+        // A second one would be of a second service.
+        let _ = self.follow.set(follow);
     }
 
-    /// To change the state with.
-    pub(super) fn writer(&self) -> Writer<'_> {
-        Writer {
-            commits: &self.commits,
-            turn: None,
+    fn follow_up(&self) {
+        if let Some(follow) = self.follow.get() {
+            let mut followed = self.followed.lock();
+            let now = self.snapshot();
+            if !Arc::ptr_eq(&followed, &now) {
+                follow(&followed, &now);
+                *followed = now;
+            }
+        }
+    }
+
+    /// Changes the state: what `change` refuses or the disk does not take has not happened. It may be called more than
+    /// once. What follows from it is done when this returns.
+    pub(super) fn update<T, E: From<Error>>(
+        &self,
+        change: impl Fn(&mut RelayState) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let change = |state: &mut RelayState| change(state).map(|outcome| (outcome, Saving::First));
+        self.update_saving(change).map(|(outcome, _)| outcome)
+    }
+
+    /// As `update`, where `change` says when it counts. With the outcome of one that counts at once comes whether it is
+    /// kept. So does one that changes nothing but what may be lost, for which nothing is written.
+    pub(super) fn update_saving<T, E: From<Error>>(
+        &self,
+        change: impl Fn(&mut RelayState) -> Result<(T, Saving), E>,
+    ) -> Result<(T, Result<(), Error>), E> {
+        let mut tries = 0;
+        loop {
+            if self.is_shared {
+                give_way(tries).map_err(Error::from)?;
+            }
+            tries += 1;
+            let mut staging = self.staging.lock();
+            let mut state = RelayState::clone(&staging.state);
+            let (outcome, saving) = change(&mut state)?;
+            let has_rows = state != *staging.state;
+            let is_alone = Arc::ptr_eq(&staging.state, &self.current.lock());
+            if !is_alone && saving == Saving::AtOnce {
+                drop(staging);
+                // It is not to be undone with those that wait.
+                self.settle();
+                continue;
+            }
+            let is_at_once = is_alone && (saving == Saving::AtOnce || !has_rows);
+            let is_saved = has_rows || !is_alone || (staging.is_behind && !self.is_shared);
+            staging.state = Arc::new(state);
+            #[cfg(test)]
+            (staging.made += 1);
+            if is_at_once {
+                *self.current.lock() = Arc::clone(&staging.state);
+            }
+            if !is_saved {
+                return Ok((outcome, Ok(())));
+            }
+            let group = Arc::clone(staging.group.get_or_insert_default());
+            drop(staging);
+            if is_at_once {
+                self.follow_up();
+            }
+            return match self.save(&group) {
+                Outcome::Failed(SaveError::Outdated) => {
+                    self.refresh().map_err(Error::from)?;
+                    continue;
+                }
+                Outcome::Undone => continue,
+                Outcome::Failed(_) if !has_rows && !is_at_once => continue,
+                Outcome::Failed(error) if is_at_once => Ok((outcome, Err(error.into()))),
+                Outcome::Failed(error) => Err(Error::from(error).into()),
+                Outcome::Kept => {
+                    self.follow_up();
+                    Ok((outcome, Ok(())))
+                }
+            };
+        }
+    }
+
+    /// Keeps what is staged, unless somebody did that for this group; its outcome.
+    fn save(&self, group: &OnceLock<Outcome>) -> Outcome {
+        let mut saver = self.saver.lock();
+        if group.get().is_none() {
+            self.save_staged(&mut saver);
+        }
+        group.get().cloned().unwrap_or(Outcome::Undone)
+    }
+
+    /// Keeps what waits. Those whose it is are told.
+    fn settle(&self) {
+        self.save_staged(&mut self.saver.lock());
+    }
+
+    /// Keeps what is staged; later changes wait for the next transaction.
+    fn save_staged(&self, saver: &mut Saver) {
+        let mut staging = self.staging.lock();
+        let state = Arc::clone(&staging.state);
+        let Some(group) = staging.group.take() else {
+            return;
+        };
+        drop(staging);
+        let saved = saver.save(&state, &self.saves);
+        let mut staging = self.staging.lock();
+        let outcome = match saved {
+            Ok(()) => {
+                self.number.store(saver.rows.number(), Ordering::SeqCst);
+                staging.is_behind = false;
+                *self.current.lock() = state;
+                Outcome::Kept
+            }
+            Err(error) => {
+                let current = self.snapshot();
+                staging.is_behind = *current != *saver.kept;
+                staging.state = current;
+                if let Some(later) = staging.group.take() {
+                    // Nobody else has its end to tell.
+                    let _ = later.set(Outcome::Undone);
+                }
+                Outcome::Failed(error)
+            }
+        };
+        let _ = group.set(outcome);
+    }
+
+    /// Takes over what other relays have changed in a state that they share. What waits is made again on top of that.
+    pub(super) fn refresh(&self) -> Result<(), StoreError> {
+        let mut saver = self.saver.lock();
+        let kept = Arc::clone(&saver.kept);
+        let Some(news) = saver.rows.news(&kept)? else {
+            return Ok(());
+        };
+        let news = Arc::new(news);
+        saver.kept = Arc::clone(&news);
+        let mut staging = self.staging.lock();
+        staging.state = Arc::clone(&news);
+        staging.is_behind = false;
+        if let Some(group) = staging.group.take() {
+            let _ = group.set(Outcome::Undone);
+        }
+        *self.current.lock() = news;
+        self.number.store(saver.rows.number(), Ordering::SeqCst);
+        drop(staging);
+        drop(saver);
+        self.follow_up();
+        Ok(())
+    }
+
+    /// Keeps all that is not on disk. What is changed after that may be lost.
+    pub(super) fn end(&self) {
+        self.settle();
+        let mut saver = self.saver.lock();
+        let state = self.snapshot();
+        if !Arc::ptr_eq(&state, &saver.first)
+            && let Err(error) = saver.rows.end(&state)
+        {
+            log::debug!("the last changes are not saved: {error}");
         }
     }
 
     #[cfg(test)]
-    fn commits(&self) -> &Commits {
-        &self.commits
-    }
-
-    /// Saves what was not worth a write so far. What is changed after that may be lost.
-    pub(super) fn end(&self) {
-        if let Err(error) = self.commits.end() {
-            log::debug!("the last changes are not saved: {error}");
-        }
+    fn made(&self) -> usize {
+        self.staging.lock().made
     }
 }
 
-impl Writer<'_> {
-    /// Changes the state, on disk first: what `change` refuses or the disk does not take has not happened. It may be called
-    /// more than once.
-    pub(super) fn update<T, E: From<Error>>(
-        &mut self,
-        change: impl Fn(&mut RelayState) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let (outcome, _) =
-            self.update_saving(|state| change(state).map(|outcome| (outcome, Saving::Must)))?;
-        Ok(outcome)
-    }
-
-    /// As `update`, where `change` says what it needs of the disk. With the outcome of one that is made at once comes
-    /// whether it was saved.
-    pub(super) fn update_saving<T, E: From<Error>>(
-        &mut self,
-        change: impl Fn(&mut RelayState) -> Result<(T, Saving), E>,
-    ) -> Result<(T, Result<(), Error>), E> {
-        self.turn = None;
-        let mut tries = 0;
-        loop {
-            if self.commits.is_shared() {
-                give_way(tries).map_err(Error::from)?;
-            }
-            let staging = self.commits.staging();
-            let mut changed = staging.copy();
-            let (outcome, saving) = change(&mut changed)?;
-            let Some((turn, saved)) = self.commits.commit(staging, changed, saving) else {
-                tries += 1;
-                continue;
-            };
-            let saved = saved.map_err(Error::from);
-            return match saved {
-                Err(error @ Error::Shared(_)) => Err(error.into()),
-                Err(error) if saving == Saving::Must => Err(error.into()),
-                saved => {
-                    self.turn = Some(turn);
-                    Ok((outcome, saved))
-                }
-            };
+impl Saver {
+    fn save(&mut self, state: &Arc<RelayState>, stats: &SaveStats) -> Result<(), SaveError> {
+        let rows = state_rows::between(&self.kept, state);
+        if rows.is_empty() {
+            self.kept = Arc::clone(state);
+            return Ok(());
         }
+        let began = Instant::now();
+        let saved = self.rows.apply(&rows, state);
+        if matches!(saved, Err(SaveError::Outdated)) {
+            return saved;
+        }
+        stats.took.note(began.elapsed());
+        // Of a store that is away it is said where that is found.
+        let is_told = !matches!(saved, Err(SaveError::Away(_)));
+        let was_failing = std::mem::replace(&mut self.is_failing, saved.is_err() && is_told);
+        match &saved {
+            Ok(()) => {
+                self.kept = Arc::clone(state);
+                if was_failing {
+                    log::info!("the relay's state is saved again");
+                }
+            }
+            Err(error) => {
+                stats.errors.fetch_add(1, Ordering::Relaxed);
+                if !was_failing && is_told {
+                    log::error!(
+                        "the relay's state is not saved: {error}: known connectors are still served, nothing new is \
+                         accepted"
+                    );
+                }
+            }
+        }
+        saved
     }
 }
 
@@ -217,7 +455,7 @@ fn give_way(tries: u32) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Of a relay of a fleet nothing stands in its directory.
+/// Of a relay of a fleet the state does not stand in its directory.
 fn refuse_member(home: &DataDir) -> Result<(), Error> {
     if fleet::is_member(home) {
         return Err(Error::OfFleet(home.dir().to_owned()));
@@ -225,58 +463,26 @@ fn refuse_member(home: &DataDir) -> Result<(), Error> {
     Ok(())
 }
 
-fn state_file(home: &DataDir) -> JsonFile<RelayState> {
-    JsonFile::new(home.clone(), STATE, STATE_CAP)
-}
-
-/// The journal's lines.
-fn journal(home: &DataDir) -> Result<Vec<u8>, Error> {
-    home.refuse_foreign(JOURNAL)?;
-    Ok(home.read(JOURNAL, STATE_CAP)?.unwrap_or_default())
-}
-
-/// The state on disk; an error for one of a later version, which is not ours to replace, and for what others may have
-/// written.
-fn look(home: &DataDir) -> Result<Option<RelayState>, Error> {
-    #[derive(Serialize, Deserialize)]
-    struct Versioned {
-        version: u32,
-    }
-    home.refuse_foreign(STATE)?;
-    let versioned = JsonFile::<Versioned>::new(home.clone(), STATE, STATE_CAP);
-    match versioned.look().map_err(unreadable)? {
-        Some(found) if found.version > VERSION => Err(Error::Newer(found.version)),
-        _ => {
-            let state = state_file(home).look().map_err(unreadable)?;
-            Ok(state.map(RelayState::migrated))
-        }
-    }
-}
-
-fn unreadable(error: store::Error) -> Error {
-    match error {
-        store::Error::Damaged { path, .. } => Error::Unreadable(path),
-        error => error.into(),
-    }
-}
-
 /// The state as it is on disk, without the right to change it.
 pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
     refuse_member(home)?;
-    // First, since what is in it by now may be in the state's file a moment later, and no more in it.
-    let journal = journal(home)?;
-    let mut state = look(home)?;
-    if let Some(state) = &mut state {
-        // Of what cannot be read the next start tells.
-        let _ = journal::replay(state, &journal);
+    match row_log::look(home)? {
+        Found::Nothing => Ok(None),
+        Found::Log(state, _) | Found::Earlier(state, _) => Ok(Some(state)),
+        Found::Damaged(damaged) => Err(damaged.into_error(home)),
     }
-    Ok(state)
+}
+
+impl Damaged {
+    fn into_error(self, home: &DataDir) -> Error {
+        Error::Unreadable(home.dir().join(self.file), self.place)
+    }
 }
 
 /// Notice about a file that could not be read and was set aside.
 pub fn set_aside_notice(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let consequence = if name.starts_with(STATE) || name.starts_with(JOURNAL) {
+    let consequence = if name.starts_with(MARK) || name.starts_with(ROWS) {
         ". Recent enrolments and assignments may be lost, and revoked connectors or disabled enrolment tokens may be \
          valid again. Check 'postern relay list', then remove that file"
     } else if KEYS.iter().any(|(_, key)| name.starts_with(key)) {
@@ -290,7 +496,7 @@ pub fn set_aside_notice(path: &Path) -> String {
 
 /// True if a relay was ever started there: it has made its keys, if nothing else.
 pub(super) fn exists(home: &DataDir) -> bool {
-    let names = KEYS.into_iter().map(|(_, name)| name).chain([STATE]);
+    let names = KEYS.into_iter().map(|(_, name)| name).chain([MARK, ROWS]);
     // One that cannot be looked at is told of by whoever reads it.
     names
         .map(|name| home.dir().join(name))
@@ -336,10 +542,8 @@ pub enum Error {
     Shared(StoreError),
     /// The state was written by a later version of this program, with this number.
     Newer(u32),
-    /// The file of the state is damaged.
-    Unreadable(PathBuf),
-    /// The journal is damaged, and may have said that somebody is turned out.
-    Unsure(PathBuf),
+    /// A file of the state is damaged, and where, if that is known.
+    Unreadable(PathBuf, String),
     /// The directory is of a relay of a fleet, whose state is in a store.
     OfFleet(PathBuf),
     /// The directory has a state, and the store that is named has none.
@@ -360,13 +564,9 @@ impl Error {
             Self::Newer(_) => {
                 "run the version that wrote it, or name another directory with --data"
             }
-            Self::Unreadable(_) => {
+            Self::Unreadable(..) => {
                 "restore it from a backup, or run 'postern relay recover' with the same --data, which keeps what can \
                  be read and lists what is lost"
-            }
-            Self::Unsure(_) => {
-                "restore it and relay.json from a backup, or run 'postern relay recover' with the same --data, which \
-                 keeps what can be read and lists what is lost"
             }
             Self::Shared(error) => error.hint(),
             Self::OfFleet(_) => {
@@ -399,18 +599,20 @@ impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
-            Self::Newer(version) => write!(f, "{STATE} is from a newer version (format {version})"),
-            Self::Unreadable(path) => write!(
-                f,
-                "{} is damaged. It lists enrolled and revoked connectors, so the relay does not start. Nothing was changed",
-                path.display()
-            ),
-            Self::Unsure(path) => write!(
-                f,
-                "{} is damaged or belongs to another {STATE}. It may contain a revocation, so the relay does not \
-                 start. Nothing was changed",
-                path.display()
-            ),
+            Self::Newer(version) => write!(f, "{MARK} is from a newer version (format {version})"),
+            Self::Unreadable(path, place) => {
+                let place = if place.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({place})")
+                };
+                write!(
+                    f,
+                    "{} is damaged{place}. It lists enrolled and revoked connectors, so the relay does not start. \
+                     Nothing was changed",
+                    path.display()
+                )
+            }
             Self::Shared(error) => error.fmt(f),
             Self::OfFleet(dir) => write!(
                 f,
@@ -455,4 +657,4 @@ impl From<StoreError> for Error {
 
 #[cfg(test)]
 #[path = "state_store_tests.rs"]
-mod tests;
+pub(super) mod tests;

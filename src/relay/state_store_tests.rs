@@ -1,3 +1,6 @@
+use super::super::row_log::FORM;
+use super::super::state::{Noted, Revocation};
+use super::super::state_rows::Row;
 use super::*;
 use crate::sync::Mutex;
 use std::fs;
@@ -10,15 +13,27 @@ fn open(dir: &Path) -> (StateStore, Vec<PathBuf>) {
 
 struct Saves<F>(F);
 
-impl<F: FnMut(&Arc<RelayState>) -> Result<(), store::Error> + Send> Keep for Saves<F> {
-    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), SaveError> {
+impl<F: FnMut(&RelayState) -> Result<(), store::Error> + Send> Rows for Saves<F> {
+    fn apply(&mut self, _: &[Row], state: &RelayState) -> Result<(), SaveError> {
         Ok((self.0)(state)?)
     }
+
+    fn number(&self) -> u64 {
+        0
+    }
+}
+
+/// A change of which a row tells.
+pub(in crate::relay) fn turn_out(state: &mut RelayState, name: &str) {
+    state.revoked.push(name.to_owned());
+    state
+        .revocations
+        .insert(name.to_owned(), Revocation::default());
 }
 
 fn full_disk() -> store::Error {
     store::Error::TooLarge {
-        path: STATE.into(),
+        path: ROWS.into(),
         cap: 0,
     }
 }
@@ -28,16 +43,16 @@ fn what_was_changed_is_there_again_and_what_was_refused_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let (store, _) = open(dir.path());
     let change = |name: &str, refused: Option<&str>| {
-        store.writer().update(|state| {
-            state.revoked.push(name.to_owned());
+        store.update(|state| {
+            turn_out(state, name);
             refused.map_or(Ok(()), |why| Err(Error::Form(why.into())))
         })
     };
     change("kept", None).unwrap();
     assert!(change("not", Some("refused")).is_err());
-    assert_eq!(store.snapshot().revoked, ["kept"]);
+    assert_eq!(**store.snapshot().revoked, ["kept"]);
     let (again, aside) = open(dir.path());
-    assert_eq!(again.snapshot().revoked, ["kept"]);
+    assert_eq!(**again.snapshot().revoked, ["kept"]);
     assert!(aside.is_empty());
 }
 
@@ -46,28 +61,27 @@ fn what_was_changed_is_there_again_and_what_was_refused_is_not() {
 fn no_reader_waits_for_a_slow_save() {
     let (begun, began) = crossbeam_channel::bounded(0);
     let (end, ended) = crossbeam_channel::bounded::<()>(0);
-    let save = move |_: &Arc<RelayState>| {
+    let save = move |_: &RelayState| {
         begun.send(()).unwrap();
         ended.recv().unwrap();
         Ok(())
     };
     let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
     let update = |name: &str, saving| {
-        let mut writer = store.writer();
-        let updated = writer.update_saving(|state| {
-            state.revoked.push(name.to_owned());
+        let updated = store.update_saving(|state| {
+            turn_out(state, name);
             Ok::<_, Error>(((), saving))
         });
         updated.and_then(|((), saved)| saved)
     };
     std::thread::scope(|scope| {
         for (name, saving, seen) in [
-            ("one", Saving::Must, &[][..]),
-            ("two", Saving::Should, &["one", "two"]),
+            ("one", Saving::First, &[][..]),
+            ("two", Saving::AtOnce, &["one", "two"]),
         ] {
             let writer = scope.spawn(move || update(name, saving));
             began.recv().unwrap();
-            assert_eq!(store.snapshot().revoked, seen, "while it is saved");
+            assert_eq!(**store.snapshot().revoked, *seen, "while it is saved");
             end.send(()).unwrap();
             writer.join().unwrap().unwrap();
             assert!(store.snapshot().revoked.contains(&name.to_owned()));
@@ -83,8 +97,8 @@ fn at_hand() -> (
 ) {
     let (begun, began) = crossbeam_channel::bounded(0);
     let (end, ended) = crossbeam_channel::bounded(0);
-    let save = move |state: &Arc<RelayState>| {
-        begun.send(Arc::clone(state)).unwrap();
+    let save = move |state: &RelayState| {
+        begun.send(Arc::new(state.clone())).unwrap();
         ended.recv().unwrap()
     };
     let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
@@ -99,27 +113,31 @@ fn at_once(
     outcomes: [Result<(), store::Error>; 2],
 ) -> (Arc<RelayState>, Vec<(String, bool)>, Vec<String>) {
     let (store, began, end) = at_hand();
-    let follow_ups = Mutex::new(Vec::new());
+    let follow_ups = Arc::<Mutex<Vec<String>>>::default();
+    let of_follow = Arc::clone(&follow_ups);
+    store.follow_with(Box::new(move |before, after| {
+        let mut follow_ups = of_follow.lock();
+        assert_eq!(*follow_ups, **before.revoked);
+        follow_ups.clone_from(&after.revoked);
+    }));
     let change = |number: usize| {
         let name = number.to_string();
-        let mut writer = store.writer();
-        let changed = writer.update(|state| {
-            state.revoked.push(name.clone());
+        let changed = store.update(|state| {
+            turn_out(state, &name);
             Ok::<_, Error>(())
         });
-        if changed.is_ok() {
-            follow_ups.lock().push(name.clone());
-        }
+        let is_followed = follow_ups.lock().contains(&name);
+        assert_eq!(is_followed, changed.is_ok(), "before it is answered");
         (name, changed.is_ok())
     };
     let told = std::thread::scope(|scope| {
         let first = scope.spawn(|| change(0));
-        assert_eq!(began.recv().unwrap().revoked, ["0"]);
+        assert_eq!(**began.recv().unwrap().revoked, ["0"]);
         let change = &change;
         let others: Vec<_> = (1..CALLERS)
             .map(|number| scope.spawn(move || change(number)))
             .collect();
-        while store.commits().made() < CALLERS {
+        while store.made() < CALLERS {
             std::thread::yield_now();
         }
         assert!(store.snapshot().revoked.is_empty(), "nothing is on disk");
@@ -156,7 +174,7 @@ fn who_waits_shares_one_save_and_what_follows_is_done_in_order() {
     let (state, told, follow_ups) = at_once([Ok(()), Ok(())]);
     assert!(told.iter().all(|(_, is_saved)| *is_saved));
     assert_eq!(state.revoked.len(), told.len());
-    assert_eq!(follow_ups, state.revoked);
+    assert_eq!(follow_ups, **state.revoked);
 }
 
 #[test]
@@ -165,7 +183,7 @@ fn a_failed_save_fails_all_that_were_in_it_and_nothing_of_them_has_happened() {
     let saved = told.iter().filter(|(_, is_saved)| *is_saved);
     assert_eq!(saved.count(), 1);
     assert_eq!(
-        (&*state.revoked, &*follow_ups),
+        (&**state.revoked, &*follow_ups),
         (&["0".to_owned()][..], &["0".to_owned()][..])
     );
 }
@@ -180,95 +198,128 @@ fn what_was_made_on_top_of_a_failed_save_is_made_again_without_it() {
             (name != "0", name != "0")
         );
     }
-    assert_eq!(follow_ups, state.revoked);
+    assert_eq!(follow_ups, **state.revoked);
 }
 
 /// Answers about known things are about what is on disk.
 #[test]
 fn what_is_not_worth_a_save_shares_that_of_what_it_was_made_on() {
-    let (store, began, end) = at_hand();
-    let update = |name: &str, saving| {
-        let mut writer = store.writer();
-        let updated = writer.update_saving(|state| {
-            state.revoked.push(name.to_owned());
-            Ok::<_, Error>(((), saving))
-        });
-        updated.and_then(|((), saved)| saved).is_ok()
+    let (begun, began) = crossbeam_channel::bounded(0);
+    let (end, ended) = crossbeam_channel::bounded(0);
+    let save = move |state: &RelayState| {
+        begun.send(state.revoked.len()).unwrap();
+        ended.recv().unwrap()
     };
-    assert!(update("alone", Saving::Later));
-    assert_eq!(store.snapshot().revoked, ["alone"], "at once");
-    for (outcome, is_must_saved) in [(Ok(()), true), (Err(full_disk()), false)] {
+    let mut state = RelayState::default();
+    let connector = super::super::state::tests::connector();
+    state.connectors.insert("one".into(), connector.into());
+    let store = StateStore::new(state, Box::new(Saves(save)));
+    let call = |at: &str| {
+        let called = store.update(|state| {
+            let one = state.connectors.get_mut("one").unwrap();
+            one.called_at = Noted(at.to_owned());
+            Ok::<_, Error>(state.revoked.len())
+        });
+        called.unwrap()
+    };
+    let called_at = || store.snapshot().connectors["one"].called_at.to_string();
+    assert_eq!(
+        (call("alone"), called_at().as_str()),
+        (0, "alone"),
+        "nothing is written"
+    );
+    for (round, outcome, seen) in [(0, Ok(()), 1), (1, Err(full_disk()), 1)] {
+        let (name, at) = (format!("must-{round}"), format!("later-{round}"));
         std::thread::scope(|scope| {
-            let before = store.snapshot().revoked.clone();
-            let made = store.commits().made();
-            let must = scope.spawn(|| update("must", Saving::Must));
-            began.recv().unwrap();
-            let later = scope.spawn(|| update("later", Saving::Later));
-            while store.commits().made() < made + 2 {
+            let made = store.made();
+            let must = scope.spawn(|| {
+                store.update(|state| {
+                    turn_out(state, &name);
+                    Ok::<_, Error>(())
+                })
+            });
+            assert_eq!(began.recv().unwrap(), round + 1);
+            let later = scope.spawn(|| call(&at));
+            while store.made() < made + 2 {
                 std::thread::yield_now();
             }
-            assert_eq!(store.snapshot().revoked, before);
+            assert_ne!(called_at(), at);
+            let is_kept = outcome.is_ok();
             end.send(outcome).unwrap();
-            assert_eq!(must.join().unwrap(), is_must_saved);
-            began.recv().unwrap();
-            end.send(if is_must_saved {
-                Ok(())
-            } else {
-                Err(full_disk())
-            })
-            .unwrap();
-            assert_eq!(later.join().unwrap(), is_must_saved);
-            let after = store.snapshot().revoked.clone();
-            assert_eq!(after.last().unwrap(), "later", "it is made, saved or not");
-            assert_eq!(
-                after.contains(&"must".to_owned()),
-                before.contains(&"must".to_owned()) || is_must_saved
-            );
+            assert_eq!(must.join().unwrap().is_ok(), is_kept);
+            assert_eq!((later.join().unwrap(), called_at()), (seen, at.clone()));
         });
     }
+    assert!(began.try_recv().is_err());
 }
 
 #[test]
 fn what_the_disk_does_not_take_has_happened_only_where_it_may() {
-    let save = |_: &Arc<RelayState>| Err(full_disk());
+    let save = |_: &RelayState| Err(full_disk());
     let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
     let update = |name: &str, saving| {
-        let mut writer = store.writer();
-        writer.update_saving(|state| {
-            state.revoked.push(name.to_owned());
+        store.update_saving(|state| {
+            turn_out(state, name);
             Ok::<_, Error>(((), saving))
         })
     };
-    assert!(update("not", Saving::Must).is_err());
-    assert!(update("at once", Saving::Should).unwrap().1.is_err());
-    assert!(update("later", Saving::Later).unwrap().1.is_err());
-    assert_eq!(store.snapshot().revoked, ["at once", "later"]);
+    assert!(update("not", Saving::First).is_err());
+    assert!(update("at once", Saving::AtOnce).unwrap().1.is_err());
+    let unchanged = || {
+        store
+            .update_saving(|_| Ok::<_, Error>(((), Saving::First)))
+            .unwrap()
+            .1
+    };
+    assert!(unchanged().is_err(), "it is tried again with each call");
+    assert_eq!(**store.snapshot().revoked, ["at once"]);
     let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
-    let mut writer = store.writer();
-    let later = writer.update_saving(|_| Ok::<_, Error>(((), Saving::Later)));
-    assert!(later.unwrap().1.is_ok(), "nothing was written");
+    let unchanged = || {
+        store
+            .update_saving(|_| Ok::<_, Error>(((), Saving::First)))
+            .unwrap()
+            .1
+    };
+    assert!(unchanged().is_ok(), "nothing was written");
 }
 
 #[test]
 fn a_damaged_state_is_set_aside_each_time_and_never_lost() {
-    let dir = tempfile::tempdir().unwrap();
-    for content in ["", "{\"version\":1,", "[]"] {
-        fs::write(dir.path().join(STATE), content).unwrap();
+    for (file, contents) in [
+        (
+            MARK,
+            &["", "{\"version\":1,", "[]", "{\"version\":2,\"other\":1}"][..],
+        ),
+        (ROWS, &["", "x\n", "00000000\t1\t0\tform\t\"\"\t3\n"]),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
         let home = DataDir::at(dir.path());
-        assert!(matches!(peek(&home), Err(Error::Unreadable(_))));
-        let whole = StateStore::open_whole(&home, &mut Vec::new());
-        assert!(matches!(whole.err(), Some(Error::Unreadable(_))));
-        let (store, aside) = open(dir.path());
-        assert_eq!(fs::read_to_string(&aside[0]).unwrap(), content);
-        store.writer().update(|_| Ok::<_, Error>(())).unwrap();
+        for (number, content) in contents.iter().enumerate() {
+            fs::write(dir.path().join(file), content).unwrap();
+            assert!(
+                matches!(peek(&home), Err(Error::Unreadable(..))),
+                "{content}"
+            );
+            let whole = StateStore::open_whole(&home);
+            assert!(matches!(whole.err(), Some(Error::Unreadable(..))));
+            let (store, aside) = open(dir.path());
+            assert_eq!(fs::read_to_string(&aside[0]).unwrap(), *content);
+            let name = number.to_string();
+            store
+                .update(|state| {
+                    turn_out(state, &name);
+                    Ok::<_, Error>(())
+                })
+                .unwrap();
+        }
+        assert_eq!(store::files_set_aside(&home).len(), contents.len());
     }
-    assert_eq!(store::files_set_aside(&DataDir::at(dir.path())).len(), 3);
 }
 
 #[test]
 fn what_others_may_have_written_is_not_read() {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    for name in [STATE, JOURNAL] {
+    for name in [MARK, ROWS] {
         let dir = tempfile::tempdir().unwrap();
         let home = DataDir::at(dir.path());
         let path = dir.path().join(name);
@@ -279,12 +330,12 @@ fn what_others_may_have_written_is_not_read() {
             }
             None => String::new(),
         };
-        open(dir.path())
-            .0
-            .writer()
-            .update(|_| Ok::<_, Error>(()))
-            .unwrap();
-        fs::write(&path, if name == STATE { "{\"version\":2}" } else { "" }).unwrap();
+        let (store, _) = open(dir.path());
+        let changed = store.update(|state| {
+            turn_out(state, "one");
+            Ok::<_, Error>(())
+        });
+        changed.unwrap();
         let set = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         for mode in [0o666, 0o660, 0o602] {
             set(mode);
@@ -312,13 +363,13 @@ fn what_others_may_have_written_is_not_read() {
 fn a_later_versions_state_stays_where_it_is() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(
-        dir.path().join(STATE),
-        format!("{{\"version\":{},\"other\":1}}", VERSION + 1),
+        dir.path().join(MARK),
+        format!("{{\"version\":{},\"other\":1}}", FORM + 1),
     )
     .unwrap();
     let opened = StateStore::open(&DataDir::at(dir.path()), &mut Vec::new());
-    assert!(matches!(opened.err(), Some(Error::Newer(later)) if later == VERSION + 1));
-    assert!(dir.path().join(STATE).exists());
+    assert!(matches!(opened.err(), Some(Error::Newer(later)) if later == FORM + 1));
+    assert!(dir.path().join(MARK).exists());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Content of the relay's state, for whom and how long.
 
+use super::super::invites::Invite;
 use super::*;
 
 fn application(key: &str, port: u16, site: Option<&str>) -> Application {
@@ -19,7 +20,7 @@ fn application(key: &str, port: u16, site: Option<&str>) -> Application {
         target: String::new(),
         port,
         site,
-        called_at: String::new(),
+        called_at: Noted::default(),
         expires: None,
         allow: Vec::new(),
         generation: 0,
@@ -27,18 +28,21 @@ fn application(key: &str, port: u16, site: Option<&str>) -> Application {
     }
 }
 
-fn state() -> RelayState {
-    let mut state = RelayState::default();
-    let connector = Connector {
+pub(in crate::relay) fn connector() -> Connector {
+    Connector {
         password: SecretHash::of(&"p".repeat(43)),
         api_port: 30_000,
         enrolled_at: String::new(),
-        called_at: String::new(),
-        caller: Caller::default(),
+        called_at: Noted::default(),
+        caller: Noted::default(),
         invite: None,
         applications: vec![application("1", 20_000, None)].into(),
-    };
-    state.connectors.insert("one".into(), connector);
+    }
+}
+
+fn state() -> RelayState {
+    let mut state = RelayState::default();
+    state.connectors.insert("one".into(), connector().into());
     state
 }
 
@@ -75,6 +79,13 @@ fn what_is_kept_for_one_is_not_thrown_away_for_want_of_room() {
     assert_eq!(back.applications, connector.applications);
 }
 
+/// The oldest first.
+fn by_age(state: &RelayState) -> Vec<&Reservation> {
+    let mut kept: Vec<_> = state.reserved.values().collect();
+    kept.sort_by_key(|kept| kept.serial);
+    kept
+}
+
 #[test]
 fn one_that_comes_and_goes_takes_the_place_of_no_other() {
     let mut state = state();
@@ -84,15 +95,12 @@ fn one_that_comes_and_goes_takes_the_place_of_no_other() {
         state.reserve("one", &application("z", 3, None), "2026-01-03");
     }
     let kept = |state: &RelayState| -> Vec<Option<String>> {
-        state
-            .reserved
-            .iter()
-            .map(|kept| kept.site.clone())
-            .collect()
+        let kept = by_age(state).into_iter();
+        kept.map(|kept| kept.site.clone()).collect()
     };
     let (old, shop) = (Some("old".to_owned()), Some("shop".to_owned()));
     assert_eq!(kept(&state), [old.clone(), shop, None]);
-    assert_eq!(state.reserved.last().unwrap().port, Some(3));
+    assert_eq!(by_age(&state).last().unwrap().port, Some(3));
     state.use_again("one", &application("a", 9, Some("shop")));
     state.use_again("two", &application("a", 3, None));
     assert_eq!(
@@ -113,50 +121,20 @@ fn what_is_kept_for_a_connector_is_bounded_and_ends() {
     state.reserve("two", &application("y", 1, Some("shop")), "2026-01-01");
     // One of them is what it has.
     assert_eq!(state.reserved.len(), MAX_NAMES);
-    assert_eq!(
-        state.reserved.first().unwrap().port,
-        Some(6),
-        "the oldest went"
-    );
-    let last = state.reserved.last().unwrap();
+    let kept = by_age(&state);
+    assert_eq!(kept[0].port, Some(6), "the oldest went");
+    let last = kept.last().unwrap();
     assert_eq!((last.site.as_deref(), last.port), (Some("shop"), None));
     state.sweep("2026-01-02");
     assert_eq!(state.reserved.len(), MAX_NAMES - 1);
     assert!(state.release("one", "1", "2026-01-03").is_some());
-    let ports = [state.reserved.first(), state.reserved.last()].map(|kept| kept.unwrap().port);
+    let kept = by_age(&state);
+    let ports = [kept.first(), kept.last()].map(|kept| kept.unwrap().port);
     assert_eq!(
         ports,
         [Some(6), Some(20_000)],
         "it has one less and keeps one more"
     );
-}
-
-#[test]
-fn an_earlier_versions_enrol_token_is_the_one_that_all_share() {
-    let token = "t".repeat(40);
-    let kept = serde_json::to_value(SecretHash::of(&token)).unwrap();
-    let mut earlier = serde_json::to_value(state()).unwrap();
-    let members = earlier.as_object_mut().unwrap();
-    members.remove("invites");
-    members.insert("version".into(), 1.into());
-    members.insert("revoked".into(), serde_json::json!(["old"]));
-    members.insert("enroll_token".into(), kept);
-    let state: RelayState = serde_json::from_value(earlier).unwrap();
-    let mut state = state.migrated();
-    let invite = state.invites.of_token(&token).unwrap().clone();
-    assert!(invite.is_common && invite.check("9999").is_ok());
-    let of_one = state.connectors["one"].invite.clone();
-    assert_eq!(
-        of_one.unwrap().id,
-        invite.id,
-        "it has let in whoever is known"
-    );
-    let written = serde_json::to_value(&state).unwrap();
-    assert!(written.get("enroll_token").is_none() && written["version"] == VERSION);
-    let again: RelayState = serde_json::from_value(written).unwrap();
-    assert_eq!(again.migrated().invites.iter().count(), 1);
-    assert!(state.is_revoked("old"));
-    assert!(state.allow("old").unwrap().connector.is_none());
 }
 
 /// Two were let in by one invite: the second still knows it.

@@ -38,7 +38,7 @@ fn sites_of_revoked(state: &RelayState) -> BTreeMap<&str, Vec<String>> {
     let names = state.revoked.iter().map(String::as_str);
     let mut sites: BTreeMap<&str, BTreeSet<&str>> =
         names.map(|name| (name, BTreeSet::new())).collect();
-    let reserved = state.reserved.iter();
+    let reserved = state.reserved.values();
     let reserved =
         reserved.filter_map(|kept| Some((kept.connector.as_str(), kept.site.as_deref()?)));
     let had = state.turned_out().flat_map(|(name, connector)| {
@@ -287,7 +287,7 @@ pub(super) fn stored(name: &str, connector: &Connector) -> api::Connector {
     api::Connector {
         name: name.to_owned(),
         enrolled_at: connector.enrolled_at.clone(),
-        called_at: connector.called_at.clone(),
+        called_at: connector.called_at.to_string(),
         label: caller.label.clone(),
         version: caller.version.clone(),
         source: caller.source.clone(),
@@ -321,7 +321,7 @@ pub(super) fn stored_application(
         protocol: application.protocol.clone(),
         target: application.target.clone(),
         invisible: application.site.as_ref().is_some_and(asks_for_code),
-        called_at: application.called_at.clone(),
+        called_at: application.called_at.to_string(),
         last_visit: passed.and_then(|passed| time_of(passed.last_visit)),
         figures: passed.map(figures),
         ..api::Application::default()

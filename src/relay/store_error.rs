@@ -14,6 +14,8 @@ pub enum StoreError {
     Denied(String),
     /// Its tables have a form of a later version, with this number.
     Newer(u32),
+    /// Its tables have a form of an earlier version, with this number.
+    Older(u32),
     /// Its content was not written by a relay.
     Damaged(String),
     /// It has a state already, which is not to be lost.
@@ -35,6 +37,7 @@ impl StoreError {
                  certificate's authority in SSL_CERT_FILE"
             }
             Self::Newer(_) => "run the version that wrote it on all relays of the fleet",
+            Self::Older(_) => "start a relay of this version with it: that upgrades it",
             Self::Damaged(_) => {
                 "restore the tables postern_* from a backup, or name another database with --store"
             }
@@ -55,6 +58,7 @@ impl fmt::Display for StoreError {
             Self::Away(why) => write!(f, "the store is unavailable: {why}"),
             Self::Denied(why) => write!(f, "the store denies access: {why}"),
             Self::Newer(form) => write!(f, "the store is from a newer version (format {form})"),
+            Self::Older(form) => write!(f, "the store is from an older version (format {form})"),
             Self::Damaged(what) => write!(f, "the store is damaged: {what}"),
             Self::NotEmpty(what) | Self::Absent(what) => f.write_str(what),
             Self::Twin(at) => {

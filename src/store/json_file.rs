@@ -145,10 +145,7 @@ impl DocumentFile {
         let Some(bytes) = self.home.read(self.name, self.cap)? else {
             return Ok(None);
         };
-        let copy = locked.free_name(self.name, word);
-        let name = copy.file_name().expect("it has the file's name in it");
-        locked.write(&name.to_string_lossy(), &bytes)?;
-        Ok(Some(copy))
+        locked.keep_copy(self.name, word, &bytes).map(Some)
     }
 
     fn path(&self) -> PathBuf {
@@ -238,11 +235,6 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         let content = to_pretty_json(document);
         let content = content.expect("a document has strings for its keys, and then JSON for it");
         self.file.write(locked, content)
-    }
-
-    /// Bytes of the file; 0 where there is none.
-    pub fn length(&self) -> u64 {
-        fs::metadata(self.file.path()).map_or(0, |metadata| metadata.len())
     }
 
     /// Renames the file to `NAME.WORD-TIME`, readable or not; `None` when there is none.

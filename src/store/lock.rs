@@ -89,9 +89,12 @@ impl Locked {
         Ok(())
     }
 
-    /// Removes the file `name`, if it is there and that can be done.
-    pub fn remove(&self, name: &str) {
-        let _ = fs::remove_file(self.dir.join(name));
+    /// Writes a copy of the file `name`, which has this content, to `NAME.WORD-TIME`; answers where that is.
+    pub fn keep_copy(&self, name: &str, word: &str, content: &[u8]) -> Result<PathBuf, Error> {
+        let copy = self.free_name(name, word);
+        let name = copy.file_name().expect("it has the file's name in it");
+        self.write(&name.to_string_lossy(), content)?;
+        Ok(copy)
     }
 
     /// Renames the file `name` to `NAME.WORD-TIME`, never onto another one; answers where it is now.
@@ -104,7 +107,7 @@ impl Locked {
     }
 
     /// `NAME.unreadable-20260131T235959Z`, with `-2`, `-3`, … where that exists; free for as long as this is held.
-    pub(super) fn free_name(&self, name: &str, word: &str) -> PathBuf {
+    fn free_name(&self, name: &str, word: &str) -> PathBuf {
         // A colon is not allowed in the names of every file system.
         let time = rfc3339(SystemTime::now()).replace(['-', ':'], "");
         let first = self.dir.join(format!("{name}.{word}-{time}"));

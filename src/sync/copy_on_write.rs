@@ -1,5 +1,6 @@
 //! A value that is copied when it is changed, and not when it is cloned.
 
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -13,6 +14,28 @@ impl<T> CopyOnWrite<T> {
     /// Whether neither was changed since one was cloned from the other.
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<T: Clone> CopyOnWrite<Vec<T>> {
+    /// Keeps the elements for which `keeps` is true; where it is for all, nothing is copied.
+    pub(crate) fn retain(&mut self, keeps: impl FnMut(&T) -> bool) {
+        let kept: Vec<bool> = self.iter().map(keeps).collect();
+        if kept.contains(&false) {
+            let mut kept = kept.into_iter();
+            Arc::make_mut(&mut self.0).retain(|_| kept.next().unwrap_or(true));
+        }
+    }
+}
+
+impl<V: Clone> CopyOnWrite<BTreeMap<String, V>> {
+    /// Keeps the entries for which `keeps` is true; where it is for all, nothing is copied.
+    pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&V) -> bool) {
+        let gone = self.iter().filter(|(_, value)| !keeps(value));
+        let gone: Vec<String> = gone.map(|(key, _)| key.clone()).collect();
+        for key in &gone {
+            self.remove(key);
+        }
     }
 }
 
@@ -84,5 +107,10 @@ mod tests {
         other.push(2);
         assert!(!other.is_shared_with(&one) && other != one);
         assert_eq!((&**one, &**other), (&[1][..], &[1, 2][..]));
+        let mut third = other.clone();
+        third.retain(|_| true);
+        assert!(third.is_shared_with(&other));
+        third.retain(|element| *element == 2);
+        assert_eq!((&**third, &**other), (&[2][..], &[1, 2][..]));
     }
 }

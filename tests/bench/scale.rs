@@ -54,7 +54,7 @@ fn main() {
     let count = connectors * sites;
     let begun = Instant::now();
     let relay = start(&home);
-    let file = std::fs::metadata(data.join("relay.json")).unwrap().len();
+    let file = std::fs::metadata(data.join("relay.rows")).unwrap().len();
     println!(
         "{connectors} connectors, {count} sites: state of {} KiB",
         file / 1024
@@ -126,8 +126,7 @@ fn per(kib: u64, count: usize) -> f64 {
 
 /// Light connectors, each with one tunnel.
 fn connect(relay: &Relay, connectors: usize, sites: usize, target: &Target) -> Vec<Tunnel> {
-    let text = std::fs::read_to_string(relay.data().join("relay.json")).unwrap();
-    let state: Value = serde_json::from_str(&text).unwrap();
+    let state = support::relay::state(&relay.data());
     let mut tunnels = Vec::new();
     let deadline = Instant::now() + CONNECTED;
     let wait = |tunnel: &Tunnel| {

@@ -151,7 +151,7 @@ fn a_store_that_was_emptied_or_is_another_ones_takes_nothing_from_the_relays() {
 fn a_store_that_was_put_back_from_a_backup_holds_and_that_is_said() {
     let fleet = Fleet::start(2, &[]);
     fleet.relay(0).assign(&call("shop"));
-    let tables = ["fleet", "connectors", "rest", "sites", "ports", "changes"];
+    let tables = ["fleet", "rows", "commits"];
     let database = fleet.database();
     for table in tables {
         let copy =

@@ -211,9 +211,13 @@ fn no_name_and_no_number_is_given_twice() {
         fleet.database().value(&query).parse::<usize>().unwrap()
     };
     let connectors = rounds.div_ceil(50) * 8;
-    assert_eq!(count("postern_sites"), rounds * 8);
-    assert_eq!(count("postern_ports"), rounds * 8 + connectors);
-    assert_eq!(count("postern_connectors"), connectors);
+    let of_connectors = "postern_rows WHERE kind = 'connector' AND body IS NOT NULL";
+    assert_eq!(count(of_connectors), connectors);
+    let stored = fleet
+        .database()
+        .column(&format!("SELECT body FROM fleet.{of_connectors}"));
+    let sites = stored.iter().map(|body| body.matches("\"site\":{").count());
+    assert_eq!(sites.sum::<usize>(), rounds * 8);
     for relay in fleet.running() {
         wait_until(TIMEOUT, "the last of the others", || {
             let status = relay.status();
@@ -260,12 +264,10 @@ fn while_the_store_is_away_what_is_known_is_served_and_nothing_new_is_promised()
     let new = fleet.relay(0).assign(&call("c", "new"));
     let there = fleet.relay(1).assign(&call("c", "new"));
     assert_eq!(there["app"]["app_id"], new["app"]["app_id"]);
-    assert_eq!(
-        fleet
-            .database()
-            .value("SELECT COUNT(*) FROM fleet.postern_sites"),
-        "2"
-    );
+    let stored = fleet
+        .database()
+        .value("SELECT body FROM fleet.postern_rows WHERE kind = 'connector'");
+    assert_eq!(stored.matches("\"site\":{").count(), 2);
     // In one line each, however often it was asked.
     for relay in [fleet.relay(0), fleet.relay(1)] {
         assert_eq!(
@@ -350,7 +352,7 @@ fn what_is_wrong_with_a_store_is_said_at_the_start() {
     assert!(said.contains("a newer version (format 99)"), "{said}");
     fleet
         .database()
-        .exec("UPDATE fleet.postern_fleet SET form = 1");
+        .exec("UPDATE fleet.postern_fleet SET form = 2");
     fleet.single().crash();
     let said = failed(&fleet.members[0], STORE_PASSWORD);
     assert!(said.contains("the store is unavailable"), "{said}");
@@ -586,19 +588,35 @@ fn what_is_given_away_in_the_end_is_free_at_all_relays() {
     let invite = one.operators("POST", "/api/invites", br#"{"uses": 10}"#);
     let token = json!({"enroll_token": invite.data()["token"]});
     // All of it was long ago, as the store has it.
-    let mut rest = database.value("SELECT body FROM fleet.postern_rest");
-    for key in ["\"at\":\"", "\"since\":\""] {
-        let parts: Vec<&str> = rest.split(key).collect();
-        let old = parts
-            .iter()
-            .skip(1)
-            .map(|part| format!("{key}2001{}", &part[4..]));
-        rest = std::iter::once(parts[0].to_owned()).chain(old).collect();
+    let number: u64 = database
+        .value("SELECT number FROM fleet.postern_fleet")
+        .parse()
+        .unwrap();
+    let rows = "SELECT CONCAT(HEX(kind), ' ', HEX(name), ' ', body) FROM fleet.postern_rows \
+        WHERE kind <> 'connector' AND body IS NOT NULL";
+    let mut changes = format!(
+        "START TRANSACTION; UPDATE fleet.postern_fleet SET number = {0}; \
+         INSERT INTO fleet.postern_commits (number, id) VALUES ({0}, 'aged');",
+        number + 1
+    );
+    for row in database.column(rows) {
+        let parts: Vec<&str> = row.splitn(3, ' ').collect();
+        let mut body = parts[2].to_owned();
+        for key in ["\"at\":\"", "\"since\":\""] {
+            let parts: Vec<&str> = body.split(key).collect();
+            let later = parts.iter().skip(1);
+            let old = later.map(|part| format!("{key}2001{}", &part[4..]));
+            body = std::iter::once(parts[0].to_owned()).chain(old).collect();
+        }
+        let body: String = body.bytes().map(|byte| format!("{byte:02x}")).collect();
+        changes += &format!(
+            "UPDATE fleet.postern_rows SET number = {}, body = x'{body}' WHERE kind = x'{}' AND name = x'{}';",
+            number + 1,
+            parts[0],
+            parts[1]
+        );
     }
-    let rest: String = rest.bytes().map(|byte| format!("{byte:02x}")).collect();
-    database.exec(&format!(
-        "UPDATE fleet.postern_rest SET body = x'{rest}'; UPDATE fleet.postern_fleet SET number = number + 1"
-    ));
+    database.exec(&format!("{changes} COMMIT"));
     for relay in [one, other] {
         wait_until(TIMEOUT, "that it is long ago", || {
             let invites = relay.operators("GET", "/api/invites", b"");
@@ -622,31 +640,6 @@ fn what_is_given_away_in_the_end_is_free_at_all_relays() {
         "{}",
         taken.text()
     );
-}
-
-/// As an earlier version left them: they are of nobody, and in nobody's way.
-#[test]
-fn names_and_ports_of_nobody_are_found_and_free_again() {
-    let fleet = Fleet::start(2, &[]);
-    let (one, other) = (fleet.relay(0), fleet.relay(1));
-    one.assign(&call("c", "shop"));
-    let orphans: Vec<String> = (30_000..30_020)
-        .map(|port| format!("({port}, 'nobody')"))
-        .collect();
-    fleet.database().exec(&format!(
-        "INSERT IGNORE INTO fleet.postern_ports (port, connector) VALUES {}; \
-         INSERT INTO fleet.postern_sites (name, connector) VALUES ('till', 'nobody')",
-        orphans.join(",")
-    ));
-    let till = other.assign(&call("c", "till"));
-    assert!(
-        till["app"]["site_url"]
-            .as_str()
-            .unwrap()
-            .contains("//till.localhost")
-    );
-    one.assign(&call("d", "second"));
-    assert!(other.stderr().contains("had no owner"));
 }
 
 /// The driver panics over what it does not expect: that ends no thread of ours.

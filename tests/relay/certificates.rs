@@ -63,8 +63,7 @@ fn visit(relay: &Relay, name: &str) -> u16 {
 
 /// When the state has it as connected.
 fn noted(relay: &Relay, name: &str) -> Option<String> {
-    let state = std::fs::read(relay.data().join("relay.json")).ok()?;
-    let state: Value = serde_json::from_slice(&state).ok()?;
+    let state = support::relay::state(&relay.data());
     let known = state["connectors"]["one"]["applications"].as_array()?;
     let known = known.iter().find(|known| known["site"]["name"] == name)?;
     Some(known["connected_at"].as_str()?.to_owned())
@@ -198,14 +197,14 @@ fn what_was_connected_long_ago_or_in_a_time_to_come_does_not_count() {
     connect_once(&relay, "kept");
     assert_eq!(relay.release("one", PASSWORD, "kept").status(), 200);
     let home = Arc::clone(relay.home());
-    let file = relay.data().join("relay.json");
+    let data = relay.data();
     drop(relay);
-    let saved = std::fs::read_to_string(&file).unwrap();
-    let mut state: Value = serde_json::from_str(&saved).unwrap();
+    let saved = support::relay::state(&data);
+    let mut state = saved.clone();
     for time in ["2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z", ""] {
         state["connectors"]["one"]["applications"][0]["connected_at"] = json!(time);
         state["reserved"][0]["connected_at"] = json!(time);
-        std::fs::write(&file, state.to_string()).unwrap();
+        support::relay::put_state(&data, &state);
         let relay = Relay::start_in(&home, &ARGS);
         for name in ["shop", "kept"] {
             assert_eq!(
@@ -215,7 +214,7 @@ fn what_was_connected_long_ago_or_in_a_time_to_come_does_not_count() {
             );
         }
     }
-    std::fs::write(&file, saved).unwrap();
+    support::relay::put_state(&data, &saved);
     let relay = Relay::start_in(&home, &ARGS);
     assert_eq!(ask(&relay, "shop.relay.test"), 200);
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use postern::tunnel::client::Status;
 use serde_json::json;
 use support::Home;
-use support::relay::{PASSWORD, Relay, body, with};
+use support::relay::{PASSWORD, ROWS, Relay, body, with};
 use support::small_disk::SmallDisk;
 use support::{TIMEOUT, wait_until};
 
@@ -24,14 +24,14 @@ struct InTheWay;
 
 impl Obstacle for InTheWay {
     fn put(&self, data: &Path) {
-        fs::rename(data.join("relay.json"), data.join("kept")).unwrap();
-        fs::create_dir(data.join("relay.json")).unwrap();
-        File::create(data.join("relay.json/full")).unwrap();
+        fs::rename(data.join(ROWS), data.join("kept")).unwrap();
+        fs::create_dir(data.join(ROWS)).unwrap();
+        File::create(data.join(ROWS).join("full")).unwrap();
     }
 
     fn remove(&self, data: &Path) {
-        fs::remove_dir_all(data.join("relay.json")).unwrap();
-        fs::rename(data.join("kept"), data.join("relay.json")).unwrap();
+        fs::remove_dir_all(data.join(ROWS)).unwrap();
+        fs::rename(data.join("kept"), data.join(ROWS)).unwrap();
     }
 }
 

@@ -329,11 +329,11 @@ fn connectors_have_names_that_people_tell_apart() {
     assert!(self::is_in(&relay, "offices", &token));
     let home = Arc::clone(relay.home());
     drop(Arc::into_inner(relay));
-    let file = home.path().join("relay/relay.json");
-    let mut state: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let data = home.path().join("relay");
+    let mut state = support::relay::state(&data);
     let kept = state["connectors"]["offices"].clone();
     state["connectors"]["OffiCes."] = kept;
-    std::fs::write(&file, state.to_string()).unwrap();
+    support::relay::put_state(&data, &state);
     let relay = Relay::start_in(&home, &[&[PUBLIC][..], &PORTS].concat());
     for name in ["offices", "OffiCes."] {
         assert!(self::is_in(&relay, name, &token), "{name} of before");
@@ -486,9 +486,9 @@ fn the_enrol_token_of_an_earlier_version_goes_on() {
     let flags = [PORTS[0], PORTS[1], PUBLIC];
     let relay = Relay::start_in(&home, &[&flags[..], &["--enroll-token", CHOSEN]].concat());
     assert!(is_in(&relay, "one", CHOSEN));
-    let file = relay.data().join("relay.json");
+    let data = relay.data();
     drop(relay);
-    let mut state: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let mut state = support::relay::state(&data);
     let members = state.as_object_mut().unwrap();
     let invites = members.remove("invites").unwrap();
     members.insert("enroll_token".into(), invites[0]["token"].clone());
@@ -497,7 +497,7 @@ fn the_enrol_token_of_an_earlier_version_goes_on() {
         .as_object_mut()
         .unwrap()
         .remove("invite");
-    std::fs::write(&file, state.to_string()).unwrap();
+    support::relay::put_state(&data, &state);
     let relay = Relay::start_in(&home, &flags);
     assert!(!relay.stdout().contains("Enrolment token"), "there is one");
     assert!(is_in(&relay, "one", "") && is_in(&relay, "two", CHOSEN));

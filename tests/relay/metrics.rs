@@ -433,8 +433,8 @@ fn a_unit_file_says_where_the_figures_are() {
 fn saves_that_fail_are_counted() {
     let relay = Relay::start(&[METRICS]);
     relay.assign(&body("one", "shop", "http", 1));
-    std::fs::remove_file(relay.data().join("relay.json")).unwrap();
-    std::fs::create_dir_all(relay.data().join("relay.json/full")).unwrap();
+    std::fs::remove_file(relay.data().join("relay.rows")).unwrap();
+    std::fs::create_dir_all(relay.data().join("relay.rows/full")).unwrap();
     assert_eq!(relay.call(&body("two", "shop", "http", 1)).status(), 500);
     let of = figures(&relay);
     assert!(figure(&of, "state_save_errors_total", &[]) >= 1.0);

@@ -323,13 +323,13 @@ pub fn crowded((connectors, applications): (usize, usize)) -> Relay {
     let mut relay = Relay::start_in(&home, &ports);
     relay.assign(&body("one", "shop", "http", 1));
     relay.stop();
-    let file = relay.data().join("relay.json");
+    let data = relay.data();
     drop(relay);
-    let mut state: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let mut state = state(&data);
     let one = state["connectors"]["one"].clone();
     let all = (0..connectors).map(|n| (format!("postern_{n:04}"), copied(&one, n, applications)));
     state["connectors"] = Value::Object(all.collect());
-    std::fs::write(&file, state.to_string()).unwrap();
+    put_state(&data, &state);
     Relay::start_in(&home, &ports)
 }
 
@@ -367,9 +367,7 @@ pub fn with(mut body: Value, changes: Value) -> Value {
 /// `s0-0`, `s0-1`, …, all of the form of the first that it knows, and with its password.
 #[track_caller]
 pub fn enlarge(data: &Path, connectors: usize, sites: usize) {
-    let file = data.join("relay.json");
-    let text = std::fs::read_to_string(&file).expect("a relay has run there");
-    let mut state: Value = serde_json::from_str(&text).expect("its state is JSON");
+    let mut state = state(data);
     let known = state["connectors"].as_object_mut().expect("an object");
     let form = known.values().next().expect("it knows a connector").clone();
     // Nothing listens on these numbers: they need to differ, and are given from below.
@@ -389,7 +387,64 @@ pub fn enlarge(data: &Path, connectors: usize, sites: usize) {
         one["applications"] = applications.into();
         known.insert(format!("c{connector}"), one);
     }
-    std::fs::write(&file, state.to_string()).expect("the directory is ours");
+    put_state(data, &state);
+}
+
+/// The log of the state.
+pub const ROWS: &str = "relay.rows";
+
+/// The state of a relay as one document, in the form of versions before the log.
+#[track_caller]
+pub fn state(data: &Path) -> Value {
+    let text = std::fs::read_to_string(data.join(ROWS)).expect("a relay has run there");
+    let mut state =
+        json!({"connectors": {}, "revoked": [], "revocations": {}, "reserved": {}, "invites": {}});
+    for line in text.lines() {
+        let parts: Vec<&str> = line.split('\t').collect();
+        let [_, _, _, kind, key, value] = parts[..] else {
+            continue;
+        };
+        let key: String = serde_json::from_str(key).expect("a key");
+        let value: Option<Value> = serde_json::from_str(value).ok();
+        if kind == "forbidden" {
+            state["forbidden_tokens"] = value.unwrap_or_else(|| json!([]));
+            continue;
+        }
+        if kind == "revoked" {
+            let names = state["revoked"].as_array_mut().expect("a list");
+            names.retain(|name| *name != key);
+            names.extend(value.is_some().then(|| json!(key)));
+        }
+        let map = match kind {
+            "connector" => "connectors",
+            "revoked" => "revocations",
+            "reserved" => "reserved",
+            "invite" => "invites",
+            _ => continue,
+        };
+        let map = state[map].as_object_mut().expect("an object");
+        map.remove(&key);
+        map.extend(value.map(|value| (key, value)));
+    }
+    for list in ["reserved", "invites"] {
+        let values = state[list]
+            .as_object()
+            .expect("an object")
+            .values()
+            .cloned();
+        state[list] = values.collect();
+    }
+    state
+}
+
+/// Puts a state in its place, as a version before the log has left it: the next start moves it.
+#[track_caller]
+pub fn put_state(data: &Path, state: &Value) {
+    let version = state.get("version").cloned().unwrap_or_else(|| json!(2));
+    let document = with(state.clone(), json!({"version": version}));
+    // Where there is none it is put in by somebody.
+    let _ = std::fs::remove_file(data.join(ROWS));
+    std::fs::write(data.join("relay.json"), document.to_string()).expect("the directory is ours");
 }
 
 /// Waits until the tunnel has an error, and answers its text.

@@ -1,4 +1,4 @@
-//! The state in the store, in the place of the files.
+//! The state in the store, in the place of the log.
 
 use std::sync::Arc;
 
@@ -7,45 +7,25 @@ use zeroize::Zeroizing;
 use super::member_id::{self, is_member};
 use super::options::Options;
 use super::presence::Presence;
-use super::store::{Commit, Committed, News, Session, Taken};
-use crate::relay::journal::{Keep, SaveError};
+use super::store::{Session, Version};
 use crate::relay::state::RelayState;
+use crate::relay::state_rows::{Row, Rows, SaveError};
 use crate::relay::state_store::{self, Error};
 use crate::relay::store_error::StoreError;
 use crate::store::DataDir;
 
-/// The state in the store.
-pub(in crate::relay) struct SharedState {
+/// The rows in the store.
+pub(in crate::relay) struct SharedRows {
     session: Session,
-    /// State of the store, without what was passed.
-    saved: Arc<RelayState>,
+    /// Of the state that was written or read last.
+    version: Version,
     presence: Arc<Presence>,
-    /// Actual state of the store, if it was found to be another.
-    other: Option<Box<RelayState>>,
-}
-
-impl SharedState {
-    /// A name or a port is taken that nobody has in the state that this one knows.
-    fn free(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
-        match self.session.whose(commit)? {
-            Taken::Outdated => Ok(Committed::Outdated),
-            // One that is taken again now is somebody's.
-            Taken::Freed => self.session.commit(commit),
-            Taken::Other(state) => {
-                log::error!(
-                    "the store's state differs from this relay's but has the same number: reading it again"
-                );
-                self.other = Some(state);
-                Ok(Committed::Outdated)
-            }
-        }
-    }
 }
 
 /// Initial state of a relay of a fleet.
 pub(in crate::relay) struct Opened {
     pub(in crate::relay) state: RelayState,
-    pub(in crate::relay) keep: SharedState,
+    pub(in crate::relay) rows: SharedRows,
     /// Secret that only the relays of the fleet know.
     pub(in crate::relay) secret: Zeroizing<[u8; 32]>,
     pub(super) presence: Arc<Presence>,
@@ -64,19 +44,18 @@ impl Opened {
     pub(in crate::relay) fn open(home: &DataDir, options: &Options) -> Result<Self, Error> {
         let session = |of: fn(_, _) -> Session| of(options.store.clone(), options.password.clone());
         let mut making = session(Session::making);
-        let state = making.whole()?;
-        check_files(home, &state)?;
+        let (state, version) = making.whole()?;
+        check_files(home, version.number == 0)?;
         let secret = making.secret()?;
         making.settle_on(&secret);
         let mut watching = session(Session::new);
         watching.settle_on(&secret);
         let presence = Arc::<Presence>::default();
         Ok(Self {
-            keep: SharedState {
+            rows: SharedRows {
                 session: making,
-                saved: Arc::new(state.clone()),
+                version,
                 presence: Arc::clone(&presence),
-                other: None,
             },
             state,
             secret,
@@ -90,16 +69,13 @@ impl Opened {
 }
 
 /// Nothing that the directory has is to be lost by that the store is empty.
-fn check_files(home: &DataDir, state: &RelayState) -> Result<(), Error> {
+fn check_files(home: &DataDir, is_new: bool) -> Result<(), Error> {
     if is_member(home) {
         return Ok(());
     }
     let of_files = state_store::peek(home)?;
-    let is_new = state.number == 0;
     match of_files {
-        Some(of_files) if is_new && of_files.number > 0 => {
-            Err(Error::NotCopied(home.dir().to_owned()))
-        }
+        Some(_) if is_new => Err(Error::NotCopied(home.dir().to_owned())),
         Some(_) => {
             log::warn!(
                 "ignoring the state in {}: the store has its own",
@@ -111,66 +87,37 @@ fn check_files(home: &DataDir, state: &RelayState) -> Result<(), Error> {
     }
 }
 
-impl Keep for SharedState {
-    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), SaveError> {
+impl Rows for SharedRows {
+    fn apply(&mut self, rows: &[Row], _: &RelayState) -> Result<(), SaveError> {
         self.presence.check()?;
-        let commit = Commit::new(&self.saved, state);
-        let mut committed = self.session.commit(&commit);
-        if committed == Ok(Committed::Taken) {
-            committed = self.free(&commit);
-        }
-        self.presence.note(&committed);
-        match committed? {
-            Committed::Done => {
-                self.saved = Arc::clone(state);
-                Ok(())
-            }
-            Committed::Outdated | Committed::Taken => Err(SaveError::Outdated),
-        }
+        let changed = self.session.change(&self.version, rows);
+        self.presence.note(&changed);
+        self.version = changed?.ok_or(SaveError::Outdated)?;
+        Ok(())
     }
 
     fn is_shared(&self) -> bool {
         true
     }
 
-    fn news(&mut self) -> Result<Option<Arc<RelayState>>, StoreError> {
+    fn number(&self) -> u64 {
+        self.version.number
+    }
+
+    fn news(&mut self, state: &RelayState) -> Result<Option<RelayState>, StoreError> {
         self.presence.check()?;
-        if let Some(other) = self.other.take() {
-            self.saved = Arc::new(*other);
-            return Ok(Some(Arc::clone(&self.saved)));
-        }
-        let news = self.session.news(self.saved.number);
+        let news = self.session.news(state, &self.version);
         self.presence.note(&news);
-        let state = match news? {
-            News::Nothing => return Ok(None),
-            News::Changes(changes) => {
-                let mut state = RelayState::clone(&self.saved);
-                for change in changes {
-                    change.apply(&mut state);
-                }
-                state
-            }
-            News::Whole(state) => *state,
+        let Some((state, version)) = news? else {
+            return Ok(None);
         };
-        if state.number < self.saved.number {
+        if version.number < self.version.number {
             log::warn!(
                 "the store has an older state than before, perhaps from a backup. Later changes are lost, including \
                  revocations. Check 'postern relay list'"
             );
         }
-        self.saved = Arc::new(state);
-        Ok(Some(Arc::clone(&self.saved)))
-    }
-
-    fn pass(&mut self, before: &Arc<RelayState>, state: &Arc<RelayState>) {
-        if Arc::ptr_eq(&self.saved, before) {
-            self.saved = Arc::clone(state);
-        }
-    }
-}
-
-impl From<StoreError> for SaveError {
-    fn from(error: StoreError) -> Self {
-        Self::Away(error)
+        self.version = version;
+        Ok(Some(state))
     }
 }

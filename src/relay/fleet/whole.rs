@@ -3,8 +3,9 @@
 use std::fmt;
 
 use super::member_id::is_member;
-use super::store::{Commit, Committed, Session, StorePassword, StoreUrl};
+use super::store::{Session, StorePassword, StoreUrl, Version};
 use crate::relay::state::RelayState;
+use crate::relay::state_rows;
 use crate::relay::state_store::{self, Error, StateStore};
 use crate::relay::store_error::StoreError;
 use crate::store::DataDir;
@@ -48,7 +49,10 @@ fn read(from: &Place) -> Result<RelayState, Error> {
     let nothing = || StoreError::Absent(format!("there is no relay state in {from}"));
     match from {
         Place::Directory(data) => Ok(state_store::peek(data)?.ok_or_else(nothing)?),
-        Place::Store(url, password) => Ok(Session::new(url.clone(), password.clone()).whole()?),
+        Place::Store(url, password) => {
+            let (state, _) = Session::new(url.clone(), password.clone()).whole()?;
+            Ok(state)
+        }
     }
 }
 
@@ -59,18 +63,16 @@ fn write(to: &Place, state: &RelayState) -> Result<(), Error> {
             if is_member(data) || state_store::peek(data)?.is_some() {
                 return Err(not_empty().into());
             }
-            let store = StateStore::open_whole(data, &mut Vec::new())?;
-            store.writer().update(|kept| {
+            let store = StateStore::open_whole(data)?;
+            store.update(|kept| {
                 *kept = state.clone();
                 Ok(())
             })
         }
         Place::Store(url, password) => {
             let mut session = Session::making(url.clone(), password.clone());
-            match session.commit(&Commit::whole(state))? {
-                Committed::Done => Ok(()),
-                Committed::Outdated | Committed::Taken => Err(not_empty().into()),
-            }
+            let made = session.change(&Version::default(), &state_rows::all(state))?;
+            made.map(drop).ok_or_else(|| not_empty().into())
         }
     }
 }

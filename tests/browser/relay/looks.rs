@@ -198,8 +198,8 @@ fn the_operators_page_is_accessible_in_every_look() {
 fn a_revocation_that_is_not_saved_is_said_on_the_operators_page() {
     let relay = Relay::start(&[]);
     relay.assign(&body("one", "shop", "http", 1));
-    std::fs::remove_file(relay.data().join("relay.json")).unwrap();
-    std::fs::create_dir_all(relay.data().join("relay.json/full")).unwrap();
+    std::fs::remove_file(relay.data().join("relay.rows")).unwrap();
+    std::fs::create_dir_all(relay.data().join("relay.rows/full")).unwrap();
     let page = Browser::shared().page();
     page.goto(relay.said("Status page: ").trim());
     page.wait_for_text("1 enrolled");

@@ -1,0 +1,240 @@
+//! The rows as they stand in the store, and changes of them: each is one transaction.
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Params, TxOpts, Value};
+use zeroize::Zeroizing;
+
+use super::server_error::Trouble;
+use super::session::Session;
+use crate::relay::state::RelayState;
+use crate::relay::state_rows::{self, Kind, Row};
+use crate::relay::store_error::StoreError;
+use crate::store::random;
+
+/// Changes after which a relay that lags behind reads all. Default 500.
+const REMEMBERED: u64 = 500;
+/// Each so many changes what is older is taken away.
+const SWEPT_EACH: u64 = 16;
+/// Rows of one statement, at most, and bytes of them. Default 1 MiB: a server takes 16 MiB by default.
+const AT_ONCE: usize = 200;
+const AT_ONCE_BYTES: usize = 1 << 20;
+
+/// Name of a state in the store: two states may have the same number where one comes from a backup.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::relay::fleet) struct Version {
+    pub(in crate::relay::fleet) number: u64,
+    id: String,
+}
+
+/// Runs a statement with values. They are made one kind of thing first, so that the driver's part of it is in the
+/// executable once.
+pub(super) fn write(
+    conn: &mut Conn,
+    statement: &str,
+    values: impl Into<Params>,
+) -> Result<(), mysql::Error> {
+    conn.exec_drop(statement, values.into())
+}
+
+impl Session {
+    /// The number of the last change.
+    pub(in crate::relay::fleet) fn number(&mut self) -> Result<u64, StoreError> {
+        let fleet = self.fleet.clone();
+        self.ask(|conn| Ok(version(conn, fleet.as_deref())?.number))
+    }
+
+    /// The secret that the relays of the fleet share.
+    pub(in crate::relay::fleet) fn secret(&mut self) -> Result<Zeroizing<[u8; 32]>, StoreError> {
+        let secret: Option<Vec<u8>> = self
+            .ask(|conn| Ok(conn.query_first("SELECT secret FROM postern_fleet WHERE id = 1")?))?;
+        let secret = Zeroizing::new(secret.unwrap_or_default());
+        let secret = <[u8; 32]>::try_from(&**secret).ok();
+        let secret =
+            secret.ok_or_else(|| damaged("the secret in postern_fleet is not 32 bytes long"))?;
+        Ok(Zeroizing::new(secret))
+    }
+
+    /// All there is, as it is at one moment.
+    pub(in crate::relay::fleet) fn whole(&mut self) -> Result<(RelayState, Version), StoreError> {
+        let fleet = self.fleet.clone();
+        let (rows, version) = self.ask(|conn| {
+            let mut at_once = snapshot(conn)?;
+            let version = version(&mut at_once, fleet.as_deref())?;
+            let all = "SELECT kind, name, body FROM postern_rows ORDER BY number, kind, name";
+            let rows = at_once.query(all)?;
+            at_once.commit()?;
+            Ok((rows, version))
+        })?;
+        let mut state = RelayState::default();
+        put(&mut state, rows)?;
+        Ok((state, version))
+    }
+
+    /// What others have made of a state, and its version then; none where they have changed nothing.
+    pub(in crate::relay::fleet) fn news(
+        &mut self,
+        state: &RelayState,
+        known: &Version,
+    ) -> Result<Option<(RelayState, Version)>, StoreError> {
+        let fleet = self.fleet.clone();
+        let found = self.ask(|conn| {
+            let mut at_once = snapshot(conn)?;
+            let version = version(&mut at_once, fleet.as_deref())?;
+            let is_known = "SELECT 1 FROM postern_commits WHERE number = ? AND id = ?";
+            let since = "SELECT kind, name, body FROM postern_rows WHERE number > ? ORDER BY number, kind, name";
+            let rows = if version == *known {
+                Some(Vec::new())
+            } else if let Some(1_u8) = at_once.exec_first(is_known, (known.number, &known.id))? {
+                Some(at_once.exec(since, (known.number,))?)
+            } else {
+                // Behind by more than is remembered, or the store is another one than it was.
+                None
+            };
+            at_once.commit()?;
+            Ok((rows, version))
+        })?;
+        match found {
+            (Some(_), version) if version == *known => Ok(None),
+            (Some(rows), version) => {
+                let mut state = state.clone();
+                put(&mut state, rows)?;
+                Ok(Some((state, version)))
+            }
+            (None, _) => self.whole().map(Some),
+        }
+    }
+
+    /// Makes a change of the state of this version; the new one's, or none where the store has another. An error says
+    /// that it is not known to be made.
+    pub(in crate::relay::fleet) fn change(
+        &mut self,
+        known: &Version,
+        rows: &[Row],
+    ) -> Result<Option<Version>, StoreError> {
+        let made = Version {
+            number: known.number + 1,
+            id: random::token(),
+        };
+        let is_made = self.ask(|conn| {
+            let outcome = attempt(conn, known, &made, rows);
+            if let Err(Trouble::Again(_) | Trouble::Taken) = outcome {
+                conn.query_drop("ROLLBACK")?;
+            }
+            match outcome {
+                Err(Trouble::Taken) => Ok(false),
+                outcome => outcome,
+            }
+        })?;
+        if is_made && made.number.is_multiple_of(SWEPT_EACH) {
+            self.sweep(made.number.saturating_sub(REMEMBERED));
+        }
+        Ok(is_made.then_some(made))
+    }
+
+    /// Best effort: the next one does it too. Rows that are gone are remembered as long as the changes.
+    fn sweep(&mut self, before: u64) {
+        let swept = self.ask(|conn| {
+            let changes = "DELETE FROM postern_commits WHERE number < ? LIMIT 1000";
+            write(conn, changes, (before,))?;
+            let gone = "DELETE FROM postern_rows WHERE body IS NULL AND number < ? LIMIT 1000";
+            Ok(write(conn, gone, (before,))?)
+        });
+        if let Err(error) = swept {
+            log::debug!("old changes remain in the store: {error}");
+        }
+    }
+}
+
+fn snapshot(conn: &mut Conn) -> Result<mysql::Transaction<'_>, mysql::Error> {
+    conn.start_transaction(TxOpts::default().set_with_consistent_snapshot(true))
+}
+
+/// The version of this fleet alone, where that is known. A server without it may be none of the store's.
+fn version(conn: &mut impl Queryable, fleet: Option<&str>) -> Result<Version, Trouble> {
+    let row: Option<(u64, String, String)> = conn.query_first(
+        "SELECT f.number, COALESCE(c.id, ''), SHA2(f.secret, 256) FROM postern_fleet f \
+         LEFT JOIN postern_commits c ON c.number = f.number WHERE f.id = 1",
+    )?;
+    match row {
+        Some((number, id, of)) if fleet.is_none_or(|fleet| fleet == of) => {
+            Ok(Version { number, id })
+        }
+        Some(_) => Err(Trouble::Elsewhere(
+            "it contains another fleet's state".into(),
+        )),
+        None => Err(Trouble::Elsewhere("postern_fleet has no row".into())),
+    }
+}
+
+type Stored = (String, String, Option<String>);
+
+fn put(state: &mut RelayState, rows: Vec<Stored>) -> Result<(), StoreError> {
+    for (kind, key, body) in rows {
+        let damaged = || damaged(&format!("postern_rows: {kind} '{key}'"));
+        let kind = Kind::named(&kind).ok_or_else(damaged)?;
+        let body = body.as_deref().map(str::as_bytes);
+        state_rows::put(state, kind, &key, body).map_err(|_| damaged())?;
+    }
+    Ok(())
+}
+
+/// True if the change is made; false where the store has another state than the one that it was made of.
+fn attempt(
+    conn: &mut Conn,
+    known: &Version,
+    made: &Version,
+    rows: &[Row],
+) -> Result<bool, Trouble> {
+    conn.query_drop("START TRANSACTION")?;
+    let raise = "UPDATE postern_fleet SET number = ? WHERE id = 1 AND number = ? \
+        AND COALESCE((SELECT id FROM postern_commits WHERE number = ?), '') = ?";
+    let values = (made.number, known.number, known.number, &known.id);
+    write(conn, raise, values)?;
+    if conn.affected_rows() == 0 {
+        conn.query_drop("ROLLBACK")?;
+        // It may have been made before, and only the answer was lost.
+        let read_back = "SELECT 1 FROM postern_commits WHERE number = ? AND id = ?";
+        let found: Option<u8> = conn.exec_first(read_back, (made.number, &made.id))?;
+        return Ok(found.is_some());
+    }
+    let note = "INSERT INTO postern_commits (number, id) VALUES (?, ?)";
+    write(conn, note, (made.number, &made.id))?;
+    insert(conn, made.number, rows)?;
+    conn.query_drop("COMMIT")?;
+    Ok(true)
+}
+
+/// Writes rows of one change.
+pub(super) fn insert(conn: &mut Conn, number: u64, mut rows: &[Row]) -> Result<(), mysql::Error> {
+    while !rows.is_empty() {
+        let mut bytes = 0;
+        let fit = rows.iter().take(AT_ONCE).take_while(|row| {
+            let is_first = bytes == 0;
+            bytes += 1 + row.key.len() + row.value.as_ref().map_or(0, String::len);
+            is_first || bytes <= AT_ONCE_BYTES
+        });
+        let (now, later) = rows.split_at(fit.count());
+        let places = vec!["(?, ?, ?, ?)"; now.len()].join(", ");
+        let statement = format!(
+            "INSERT INTO postern_rows (kind, name, number, body) VALUES {places} \
+             ON DUPLICATE KEY UPDATE number = VALUES(number), body = VALUES(body)"
+        );
+        let values = now.iter().flat_map(|row| {
+            let (kind, key) = (row.kind.name(), row.key.as_str());
+            [
+                kind.into(),
+                key.into(),
+                number.into(),
+                Value::from(row.value.as_deref()),
+            ]
+        });
+        let values: Vec<Value> = values.collect();
+        write(conn, &statement, values)?;
+        rows = later;
+    }
+    Ok(())
+}
+
+fn damaged(what: &str) -> StoreError {
+    StoreError::Damaged(what.to_owned())
+}

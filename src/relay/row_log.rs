@@ -1,0 +1,346 @@
+//! `relay.rows`: the rows of a single relay's state, in a file to which each change is appended.
+//!
+//! ```text
+//! CRC  NUMBER  LEFT  KIND  KEY  VALUE      separated by tabs; KEY and VALUE are JSON, no VALUE removes the row
+//! ```
+//!
+//! CRC is the CRC-32 (IEEE 802.3) of the rest of the line, in hexadecimal digits. NUMBER is that of the change, one more
+//! than the one before; LEFT says how many of its lines are to come, so that a change counts as a whole. The first change
+//! has all rows, and begins with the form; it is written anew, as a file of its own that takes the place of the old one,
+//! when what was appended is more than that. A change without its end was never answered, and is dropped. Any other
+//! damage is found by the sums and numbers.
+//!
+//! Beside it `relay.json` says that there is such a file: versions 0.1.0 read their state there, and refuse one of a
+//! later form, instead of forgetting whom this one has turned out.
+
+use crc32fast::hash;
+
+use super::earlier;
+use super::state::RelayState;
+use super::state_rows::{self, Kind, Row, Rows, SaveError};
+use super::state_store::Error;
+use crate::store::{self, DataDir, Locked};
+
+/// The log.
+pub(super) const ROWS: &str = "relay.rows";
+/// Says that there is one; until then, the state of an earlier version.
+pub(super) const MARK: &str = "relay.json";
+/// Form of the state: 1 and 2 were one JSON document.
+pub(super) const FORM: u32 = 3;
+/// Content of the mark. No earlier version takes it for a state, whichever of its bytes is damaged.
+const MARKER: &str = "{\"version\":3,\"rows\":\"relay.rows\"}\n";
+/// Bytes of a file. Default 128 MiB: every connector with all its applications, twice.
+pub(super) const CAP: u64 = 128 * 1024 * 1024;
+/// Bytes that are appended before all is written anew, however little that is. Default 64 KiB.
+const SLACK: u64 = 64 * 1024;
+/// Kind of the first line.
+const FIRST: &str = "form";
+
+/// The log, as far as it is known.
+pub(super) struct RowLog {
+    home: DataDir,
+    /// Of the last change.
+    number: u64,
+    /// Bytes of the first change.
+    whole: u64,
+    /// Bytes of all changes; none where they are unknown, or where the file does not end as it should.
+    length: Option<u64>,
+    /// True if the mark is there.
+    is_marked: bool,
+}
+
+/// Content of a directory.
+pub(super) enum Found {
+    Nothing,
+    /// The state of an earlier version, yet to be written as rows, and the document that it was in.
+    Earlier(RelayState, Vec<u8>),
+    Log(RelayState, RowLog),
+    Damaged(Damaged),
+}
+
+/// A directory with a file that is damaged.
+pub(super) struct Damaged {
+    pub(super) file: &'static str,
+    /// The first place, in a few words.
+    pub(super) place: String,
+    /// What can be read.
+    pub(super) state: RelayState,
+    /// What cannot, in a few words each.
+    pub(super) lost: Vec<String>,
+}
+
+/// Reads what is there, and changes nothing.
+pub(super) fn look(home: &DataDir) -> Result<Found, Error> {
+    for name in [MARK, ROWS] {
+        home.refuse_foreign(name)?;
+    }
+    // In this order: what is moved from the one to the other meanwhile is in both.
+    let mark = home.read(MARK, CAP)?;
+    let rows = home.read(ROWS, CAP)?;
+    let form = mark.as_deref().and_then(form);
+    let damaged = |file, (state, lost): (RelayState, Vec<String>), place: &str| {
+        let place = place.to_owned();
+        Found::Damaged(Damaged {
+            file,
+            place,
+            state,
+            lost,
+        })
+    };
+    let nothing = |lost: &str| (RelayState::default(), vec![lost.to_owned()]);
+    if let Some(form) = form.filter(|form| *form > FORM) {
+        return Err(Error::Newer(form));
+    }
+    let of_earlier = "all of it: the version that wrote it may keep more with its 'relay recover'";
+    Ok(match (mark, rows) {
+        (None, None) => match earlier::traffic(home) {
+            Some(traffic) => {
+                let traffic = traffic.into();
+                Found::Earlier(
+                    RelayState {
+                        traffic,
+                        ..RelayState::default()
+                    },
+                    Vec::new(),
+                )
+            }
+            None => Found::Nothing,
+        },
+        (Some(mark), rows) if form.is_some_and(|form| form < FORM) => {
+            match (earlier::read(home, &mark)?, rows) {
+                (Some(state), _) => Found::Earlier(state, mark),
+                (None, None) => damaged(MARK, nothing(of_earlier), ""),
+                (None, Some(rows)) => damaged(MARK, salvage(&rows), ""),
+            }
+        }
+        (Some(_), None) if form == Some(FORM) => {
+            damaged(ROWS, nothing("all of it"), "it is missing")
+        }
+        (Some(_), None) => damaged(MARK, nothing(of_earlier), ""),
+        (mark, Some(rows)) => match read(home, &rows) {
+            Err(place) => damaged(ROWS, salvage(&rows), &place),
+            Ok(_) if mark.as_ref().is_some_and(|mark| mark != MARKER.as_bytes()) => {
+                damaged(MARK, salvage(&rows), "")
+            }
+            Ok((state, log)) => {
+                let is_marked = mark.is_some();
+                Found::Log(state, RowLog { is_marked, ..log })
+            }
+        },
+    })
+}
+
+/// The form that the mark tells; none if it cannot be read.
+fn form(mark: &[u8]) -> Option<u32> {
+    #[derive(serde::Deserialize)]
+    struct Form {
+        version: u32,
+    }
+    let form: Form = serde_json::from_slice(mark).ok()?;
+    Some(form.version)
+}
+
+/// One line.
+struct Line<'a> {
+    number: u64,
+    left: u64,
+    kind: &'a str,
+    key: String,
+    value: Option<&'a [u8]>,
+}
+
+impl<'a> Line<'a> {
+    /// None where the sum or the form is wrong.
+    fn read(line: &'a [u8]) -> Option<Self> {
+        let (sum, content) = line.split_at_checked(8)?;
+        let content = content.strip_prefix(b"\t")?;
+        if self::sum(content).as_bytes() != sum {
+            return None;
+        }
+        let mut parts = std::str::from_utf8(content).ok()?.splitn(5, '\t');
+        Some(Self {
+            number: parts.next()?.parse().ok()?,
+            left: parts.next()?.parse().ok()?,
+            kind: parts.next()?,
+            key: serde_json::from_slice(parts.next()?.as_bytes()).ok()?,
+            value: parts
+                .next()
+                .filter(|value| !value.is_empty())
+                .map(str::as_bytes),
+        })
+    }
+
+    /// Puts it into a state; none where it has no place there.
+    fn put(&self, state: &mut RelayState) -> Option<()> {
+        let kind = Kind::named(self.kind)?;
+        state_rows::put(state, kind, &self.key, self.value).ok()
+    }
+
+    fn write(&self, lines: &mut Vec<u8>) {
+        let key = serde_json::to_string(&self.key).expect("a text has JSON");
+        let value = String::from_utf8_lossy(self.value.unwrap_or_default());
+        let content = format!(
+            "{}\t{}\t{}\t{key}\t{value}",
+            self.number, self.left, self.kind
+        );
+        lines.extend(format!("{}\t{content}\n", sum(content.as_bytes())).bytes());
+    }
+}
+
+fn sum(content: &[u8]) -> String {
+    format!("{:08x}", hash(content))
+}
+
+fn lines(number: u64, rows: &[Row], lines: &mut Vec<u8>) {
+    for (row, left) in rows.iter().zip((0..wide(rows.len())).rev()) {
+        let line = Line {
+            number,
+            left,
+            kind: row.kind.name(),
+            key: row.key.clone(),
+            value: row.value.as_deref().map(str::as_bytes),
+        };
+        line.write(lines);
+    }
+}
+
+/// The state, and the log to go on with; an error says where the damage is.
+fn read(home: &DataDir, bytes: &[u8]) -> Result<(RelayState, RowLog), String> {
+    let mut state = RelayState::default();
+    let (mut number, mut whole, mut length, mut at) = (None, 0, 0, 0);
+    let (mut pending, mut is_ended) = (Vec::<Line<'_>>::new(), true);
+    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let place = || format!("line {} of {ROWS}", index + 1);
+        at += wide(line.len());
+        let content = line.strip_suffix(b"\n");
+        is_ended = content.is_some();
+        let line = match content {
+            Some(line) => Line::read(line).ok_or_else(place)?,
+            // It is whole, but for what ends it.
+            None => match Line::read(line).or_else(|| Line::read(line.split_last()?.1)) {
+                Some(line) => line,
+                None => break,
+            },
+        };
+        let follows = match (pending.last(), number) {
+            (Some(before), _) => line.number == before.number && line.left + 1 == before.left,
+            (None, Some(number)) => line.number == number + 1,
+            (None, None) => line.kind == FIRST && line.value == Some(FORM.to_string().as_bytes()),
+        };
+        if !follows {
+            return Err(place());
+        }
+        pending.push(line);
+        if let Some(last) = pending.last().filter(|line| line.left == 0) {
+            number = Some(last.number);
+            for line in pending.drain(..).filter(|line| line.kind != FIRST) {
+                line.put(&mut state).ok_or_else(place)?;
+            }
+            whole = if whole == 0 { at } else { whole };
+            length = at;
+        }
+    }
+    let number = number.ok_or_else(|| format!("the end of {ROWS}"))?;
+    let log = RowLog {
+        home: home.clone(),
+        number,
+        whole,
+        length: is_ended.then_some(length),
+        is_marked: true,
+    };
+    Ok((state, log))
+}
+
+/// Of a damaged log the state that its readable lines make, and the others, by their numbers.
+fn salvage(bytes: &[u8]) -> (RelayState, Vec<String>) {
+    let (mut state, mut lost) = (RelayState::default(), Vec::new());
+    for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        let found = Line::read(line);
+        let is_read = line.is_empty()
+            || found.is_some_and(|line| line.kind == FIRST || line.put(&mut state).is_some());
+        if !is_read {
+            lost.push(format!("line {} of {ROWS}", index + 1));
+        }
+    }
+    // Who was turned out by a line that is lost in part is out.
+    for name in &state.revoked.clone() {
+        state.connectors.remove(name);
+    }
+    (state, lost)
+}
+
+impl RowLog {
+    /// For a directory that has none, or whose damaged one was set aside. Nothing is written before there are rows.
+    pub(super) fn new(home: DataDir) -> Self {
+        Self {
+            home,
+            number: 0,
+            whole: 0,
+            length: None,
+            is_marked: false,
+        }
+    }
+
+    /// Writes all rows into a new file.
+    pub(super) fn write_all(
+        &mut self,
+        locked: &Locked,
+        state: &RelayState,
+    ) -> Result<(), store::Error> {
+        let rows = state_rows::all(state);
+        let number = self.number + 1;
+        let (mut content, form) = (Vec::new(), FORM.to_string());
+        let form = Line {
+            number,
+            left: wide(rows.len()),
+            kind: FIRST,
+            key: String::new(),
+            value: Some(form.as_bytes()),
+        };
+        form.write(&mut content);
+        lines(number, &rows, &mut content);
+        locked.write(ROWS, &content)?;
+        if !self.is_marked {
+            locked.write(MARK, MARKER.as_bytes())?;
+            self.is_marked = true;
+        }
+        self.number = number;
+        self.whole = wide(content.len());
+        self.length = Some(self.whole);
+        Ok(())
+    }
+}
+
+impl Rows for RowLog {
+    fn apply(&mut self, rows: &[Row], state: &RelayState) -> Result<(), SaveError> {
+        let locked = self.home.lock()?;
+        let length = self.length.take();
+        let length = length.filter(|length| *length <= self.whole + self.whole.max(SLACK));
+        let Some(length) = length else {
+            return Ok(self.write_all(&locked, state)?);
+        };
+        let mut content = Vec::new();
+        lines(self.number + 1, rows, &mut content);
+        locked.append(ROWS, length, &content)?;
+        self.number += 1;
+        self.length = Some(length + wide(content.len()));
+        Ok(())
+    }
+
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn end(&mut self, state: &RelayState) -> Result<(), SaveError> {
+        let locked = self.home.lock()?;
+        Ok(self.write_all(&locked, state)?)
+    }
+}
+
+fn wide(length: usize) -> u64 {
+    u64::try_from(length).expect("a length has at most 64 bits")
+}
+
+#[cfg(test)]
+#[path = "row_log_tests.rs"]
+mod tests;
