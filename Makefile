@@ -111,12 +111,18 @@ soak:
 		$(CARGO) test --locked --test soak -- --nocapture --test-threads=1
 
 # Three relays on three Galera nodes behind HAProxy, with twenty connectors and 200 visitors, of which everything is killed,
-# cut off and restarted; some minutes. `make test` has a small form of it.
+# cut off and restarted, and upgraded from the last version whose store has form 1; some minutes. `make test` has a small
+# form of it, without the upgrade.
+FORM_1 := e077ba03
+EARLIER := $(CURDIR)/target/earlier
 fleet:
 	@tests/setup.sh
 	@$(CARGO) build --release --locked
+	@rm -rf $(EARLIER)/src && mkdir -p $(EARLIER)/src && git archive $(FORM_1) | tar -x -C $(EARLIER)/src
+	@cd $(EARLIER)/src && $(CARGO) build --locked --target-dir $(EARLIER)
 	POSTERN_BIN=$${POSTERN_BIN:-$(CURDIR)/target/release/postern} POSTERN_FLEET_WHOLE=1 POSTERN_FLEET_ROUNDS=1000 \
-		$(CARGO) test --locked --test fleet -- --nocapture --test-threads=1
+		POSTERN_EARLIER=$(EARLIER)/debug/postern \
+		$(CARGO) test --locked --test fleet -- --nocapture --test-threads=1 --include-ignored
 	$(CARGO) bench --locked --profile release --bench fleet
 
 # Fuzz targets, 20 seconds each.

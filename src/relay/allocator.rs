@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::names;
 use super::secret::identifier;
 use super::setup_request::SetupRequest;
-use super::state::{Application, Connector, MAX_APPLICATIONS, Noted, RelayState, Site};
+use super::state::{Application, CalledAt, Connector, MAX_APPLICATIONS, RelayState, Site};
 use crate::store::random;
 use crate::store::time::{parse_rfc3339, rfc3339};
 
@@ -130,11 +130,15 @@ pub(super) fn assign(
         port,
         connected_at: same.and_then(|before| before.connected_at.clone()),
         site,
-        called_at: Noted(around.now.to_owned()),
+        called_at: CalledAt::at(around.now),
         expires: around.expires(request, before.as_ref()),
         allow: request.allow.clone(),
         generation: request.generation,
     };
+    if let Some(before) = before.as_ref().filter(|before| **before == assigned) {
+        before.called_at.note(&assigned.called_at);
+        return Ok(assigned);
+    }
     if let Some(before) = before.filter(|before| gave_up(before, &assigned)) {
         state.reserve(connector, &before, around.now);
     }
@@ -229,8 +233,8 @@ pub(super) fn is_taken(
     is_own_name: &dyn Fn(&str) -> bool,
 ) -> bool {
     let (wish, key) = (wish(request), request.key());
-    let held = held(state, (&request.connector_name, &key));
-    held.contains(wish.as_str()) || is_own_name(&wish)
+    let mut held = held(state, (&request.connector_name, &key));
+    held.any(|held| held == wish) || is_own_name(&wish)
 }
 
 fn name(
@@ -241,7 +245,6 @@ fn name(
     let wish = wish(request);
     let key = request.key();
     let ours = (request.connector_name.as_str(), key.as_str());
-    let held = held(state, ours);
     let is_its_own = |name: &str| {
         let mut kept = state.reserved.values();
         kept.any(|kept| kept.connector == ours.0 && kept.site.as_deref() == Some(name))
@@ -249,31 +252,34 @@ fn name(
     if names::is_word(&wish) && !is_its_own(&wish) {
         return Err(AllocError::ReservedName);
     }
-    let is_held = |name: &str| held.contains(name) || (around.is_own_name)(name);
-    if request.site_name_required && is_held(&wish) {
+    if !is_taken(state, request, around.is_own_name) {
+        return Ok(wish);
+    }
+    if request.site_name_required {
         return Err(AllocError::NameTaken(wish));
     }
+    let held: HashSet<&str> = held(state, ours).collect();
+    let is_held = |name: &str| held.contains(name) || (around.is_own_name)(name);
     names::free(&wish, is_held).ok_or(AllocError::Exhausted("no similar name is free"))
 }
 
 /// Names that are not an application's to have, by its connector and key.
-fn held<'a>(state: &'a RelayState, ours: (&str, &str)) -> HashSet<&'a str> {
+fn held<'a>(state: &'a RelayState, ours: (&'a str, &'a str)) -> impl Iterator<Item = &'a str> {
     let of_others = state
         .applications()
-        .filter(|(connector, known)| (*connector, known.key.as_str()) != ours);
+        .filter(move |(connector, known)| (*connector, known.key.as_str()) != ours);
     let turned_out = state.turned_out();
     let of_turned_out = turned_out.flat_map(|(_, connector)| &connector.applications);
     let kept = state
         .reserved
         .values()
-        .filter(|kept| kept.connector != ours.0 && !kept.is_of_nobody());
+        .filter(move |kept| kept.connector != ours.0 && !kept.is_of_nobody());
     of_others
         .map(|(_, known)| known)
         .chain(of_turned_out)
         .filter_map(|known| known.site.as_ref())
         .map(|site| site.name.as_str())
         .chain(kept.filter_map(|kept| kept.site.as_deref()))
-        .collect()
 }
 
 /// When a name was taken from who had it, where that is known.
@@ -295,7 +301,8 @@ pub(super) fn rename(
     let Some(site) = &mut renamed.site else {
         return;
     };
-    let (held, taken) = (held(state, (connector, "")), taken(state, ""));
+    let held: HashSet<&str> = held(state, (connector, "")).collect();
+    let taken = taken(state, "");
     let is_held = |name: &str| name == site.name || held.contains(name) || is_own_name(name);
     let is_free = |number: &u16| *number != was.port && !taken.contains(*number);
     let number = NUMBERS.into_iter().find(is_free);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::super::state::CalledAt;
 use super::super::state::tests::connector;
 use super::super::state_store::tests::turn_out;
 use super::super::state_store::{StateStore, peek};
@@ -244,10 +245,13 @@ fn what_may_be_lost_is_kept_at_the_end() {
     let written = fs::read(dir.path().join(ROWS)).unwrap();
     change(&store, |state| {
         let ann = state.connectors.get_mut("ann").unwrap();
-        ann.called_at = super::super::state::Noted("now".into());
+        ann.called_at.note(&CalledAt::at("2026-01-01T00:00:00Z"));
     });
     assert_eq!(fs::read(dir.path().join(ROWS)).unwrap(), written);
     store.end();
     let again = whole(dir.path()).unwrap().snapshot();
-    assert_eq!(*again.connectors["ann"].called_at, "now");
+    assert_eq!(
+        again.connectors["ann"].called_at.to_string(),
+        "2026-01-01T00:00:00Z"
+    );
 }

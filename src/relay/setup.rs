@@ -21,7 +21,7 @@ use super::quota::Quota;
 use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
 use super::sites::SiteTable;
-use super::state::{Application, Connector, Noted, RelayState, cutoff};
+use super::state::{Application, CalledAt, Connector, Noted, RelayState, cutoff};
 use super::state_store::{self, Saving, StateStore};
 use super::urls::PublicUrls;
 use crate::api::relay::{Resource, Setup, SetupApplication, SetupConnector, SetupKey, TunnelRelay};
@@ -490,14 +490,19 @@ fn enrolled(
     now: &str,
 ) -> Result<u16, SetupError> {
     let name = &request.connector_name;
-    if let Some(connector) = state.connectors.get_mut(name) {
+    if let Some(connector) = state.connectors.get(name) {
         // A connector that was new a moment ago and is known now came twice at once: with one password, or not.
         if password.is_some() && !connector.password.is(&request.password) {
             return Err(AuthError::WrongPassword.into());
         }
-        connector.called_at = Noted(now.to_owned());
-        connector.caller = Noted(request.caller.clone());
-        return Ok(connector.api_port);
+        connector.called_at.note(&CalledAt::at(now));
+        let api_port = connector.api_port;
+        if *connector.caller != request.caller
+            && let Some(connector) = state.connectors.get_mut(name)
+        {
+            connector.caller = Noted(request.caller.clone());
+        }
+        return Ok(api_port);
     }
     // A connector that was known a moment ago and is not any more was revoked.
     let password = password.ok_or(AuthError::Revoked)?;
@@ -522,7 +527,7 @@ fn enrolled(
         password: password.clone(),
         api_port,
         enrolled_at: now.to_owned(),
-        called_at: Noted(now.to_owned()),
+        called_at: CalledAt::at(now),
         caller: Noted(request.caller.clone()),
         invite,
         applications: Vec::new().into(),

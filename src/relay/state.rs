@@ -1,16 +1,19 @@
 //! State of the relay: connectors, their applications, and revocations. Pure.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::figures::Kept;
 use super::invites::Invites;
 use super::secret::SecretHash;
 use crate::api::relay::InvitedBy;
 use crate::net::Cidr;
-use crate::store::time::rfc3339;
+use crate::store::time::{parse_rfc3339, rfc3339, since_epoch};
 use crate::sync::CopyOnWrite;
 
 /// Connectors that may be enrolled. Default 2,500: with five applications each, as many connections as the tunnel
@@ -63,6 +66,59 @@ impl<T> PartialEq for Noted<T> {
 }
 
 impl<T> Eq for Noted<T> {}
+
+/// Time of the last call, in seconds since 1970; 0 if it is not known. It may be lost in a crash, and is the same in all
+/// copies of a state: that a known application calls again changes none.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CalledAt(Arc<AtomicU64>);
+
+impl CalledAt {
+    /// Returns the time, from RFC 3339.
+    pub(super) fn at(time: &str) -> Self {
+        let time = parse_rfc3339(time).map(|time| since_epoch(time).as_secs());
+        Self(Arc::new(time.unwrap_or_default().into()))
+    }
+
+    /// Notes another one.
+    pub(super) fn note(&self, other: &Self) {
+        self.0.store(other.get(), Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl PartialEq for CalledAt {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for CalledAt {}
+
+impl fmt::Display for CalledAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.get() {
+            0 => Ok(()),
+            seconds => f.write_str(&rfc3339(
+                SystemTime::UNIX_EPOCH + Duration::from_secs(seconds),
+            )),
+        }
+    }
+}
+
+impl Serialize for CalledAt {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for CalledAt {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|time| Self::at(&time))
+    }
+}
 
 impl<T> std::ops::Deref for Noted<T> {
     type Target = T;
@@ -130,7 +186,7 @@ pub(super) struct Connector {
     /// RFC 3339, as all times here.
     pub(super) enrolled_at: String,
     /// The last quick-setup.
-    pub(super) called_at: Noted<String>,
+    pub(super) called_at: CalledAt,
     /// Machine that created it.
     #[serde(default)]
     pub(super) caller: Noted<Caller>,
@@ -169,7 +225,7 @@ pub(super) struct Application {
     /// The site's name, where there is one.
     #[serde(default)]
     pub(super) site: Option<Site>,
-    pub(super) called_at: Noted<String>,
+    pub(super) called_at: CalledAt,
     /// When it ends by itself, RFC 3339.
     #[serde(default)]
     pub(super) expires: Option<String>,

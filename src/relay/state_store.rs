@@ -110,8 +110,6 @@ struct Saver {
     rows: Box<dyn Rows>,
     /// What is kept.
     kept: Arc<RelayState>,
-    /// State at the beginning.
-    first: Arc<RelayState>,
     /// True while keeping fails: the failure is logged once, and its end.
     is_failing: bool,
 }
@@ -192,7 +190,6 @@ impl StateStore {
             saver: Mutex::new(Saver {
                 rows,
                 kept: Arc::clone(&state),
-                first: Arc::clone(&state),
                 is_failing: false,
             }),
             staging: Mutex::new(Staging {
@@ -391,7 +388,7 @@ impl StateStore {
         self.settle();
         let mut saver = self.saver.lock();
         let state = self.snapshot();
-        if !Arc::ptr_eq(&state, &saver.first)
+        if saver.rows.number() > 0
             && let Err(error) = saver.rows.end(&state)
         {
             log::debug!("the last changes are not saved: {error}");

@@ -1,5 +1,5 @@
 use super::super::row_log::FORM;
-use super::super::state::{Noted, Revocation};
+use super::super::state::Revocation;
 use super::super::state_rows::Row;
 use super::*;
 use crate::sync::Mutex;
@@ -217,12 +217,12 @@ fn what_is_not_worth_a_save_shares_that_of_what_it_was_made_on() {
     let call = |at: &str| {
         let called = store.update(|state| {
             let one = state.connectors.get_mut("one").unwrap();
-            one.called_at = Noted(at.to_owned());
+            one.caller.0.label = at.to_owned();
             Ok::<_, Error>(state.revoked.len())
         });
         called.unwrap()
     };
-    let called_at = || store.snapshot().connectors["one"].called_at.to_string();
+    let called_at = || store.snapshot().connectors["one"].caller.label.clone();
     assert_eq!(
         (call("alone"), called_at().as_str()),
         (0, "alone"),

@@ -225,7 +225,11 @@ fn sort(rows: &mut [Row<'_>], order: Order) {
     rows.sort_by(|a, b| match order {
         Order::Id => Ordering::Equal,
         Order::Name => a.label.cmp(&b.label),
-        Order::Called => b.connector.called_at.cmp(&a.connector.called_at),
+        Order::Called => b
+            .connector
+            .called_at
+            .get()
+            .cmp(&a.connector.called_at.get()),
         Order::Visit => b.passed.last_visit.cmp(&a.passed.last_visit),
         Order::Traffic => b.passed.bytes().cmp(&a.passed.bytes()),
     });

@@ -680,3 +680,56 @@ fn the_secret_of_a_fleet_may_be_another_one_after_all_have_ended() {
     let again = fleet.relay(1).assign(&call("c", "shop"));
     assert_eq!(again["app"]["app_id"], shop["app"]["app_id"]);
 }
+
+/// By the first relay of this version, once, with all that is in it.
+#[test]
+fn a_store_of_an_earlier_version_is_moved_and_nothing_is_lost() {
+    let store = Store::single();
+    let database = &store.servers()[0];
+    database.exec("CREATE DATABASE fleet");
+    let tables = include_str!("../data/fleet-form-1.sql");
+    database.exec(&format!("USE fleet; {tables}"));
+    let before = database.value("SELECT body FROM fleet.postern_rest WHERE id = 1");
+    let home = Home::new();
+    let from = format!("mysql://{USER}@{}/fleet", database.target());
+    let mut command = home.command(&["relay", "copy-store", &from, "copy"]);
+    let refused = command
+        .env("POSTERN_STORE_PASS", STORE_PASSWORD)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success(), "{said}");
+    assert!(said.contains("an older version (format 1)"), "{said}");
+    let fleet = Fleet::on(store, 2, &[]);
+    let database = fleet.database();
+    assert_eq!(database.value("SELECT form FROM fleet.postern_fleet"), "2");
+    assert_eq!(
+        database.value("SELECT CONCAT(lowest, highest) FROM fleet.postern_forms"),
+        "22"
+    );
+    assert_eq!(
+        database.value("SELECT number FROM fleet.postern_fleet"),
+        "9",
+        "once"
+    );
+    assert_eq!(
+        database.value("SELECT body FROM fleet.postern_rest WHERE id = 2"),
+        before
+    );
+    for relay in fleet.running() {
+        let status = relay.status();
+        let names = |list: &str| {
+            let list = status[list].as_array().unwrap().iter();
+            list.map(|one| one["name"].as_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names("connectors"), ["ann", "bob"]);
+        assert_eq!(names("revoked"), ["eve"]);
+        let invites = relay.operators("GET", "/api/invites", b"").data();
+        assert!(invites.to_string().contains("for the team"), "{invites}");
+        assert_eq!(relay.call(&call("eve", "blog")).status(), 403);
+        let rival = with(call("bob", "till"), json!({"site_name": "till"}));
+        let url = relay.assign(&rival)["app"]["site_url"].to_string();
+        assert!(!url.contains("//till."), "it is kept for ann: {url}");
+    }
+}

@@ -2,6 +2,7 @@
 //! which can be cut.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -29,6 +30,8 @@ pub enum Store {
 pub struct Member {
     /// The relay, while it runs.
     pub relay: Option<Relay>,
+    /// What is started.
+    pub program: PathBuf,
     home: Arc<Home>,
     args: Vec<String>,
     /// To each of the database's servers.
@@ -71,7 +74,13 @@ impl Fleet {
     /// Starts relays on a store that is there. In `args`, `{PORT}` is the port that visitors use, and `{AT}` the relay's number.
     #[track_caller]
     pub fn on(store: Store, relays: usize, args: &[&str]) -> Fleet {
-        store.servers()[0].exec("CREATE DATABASE fleet");
+        Fleet::of(&binary(), store, relays, args)
+    }
+
+    /// The same with another version's program.
+    #[track_caller]
+    pub fn of(program: &Path, store: Store, relays: usize, args: &[&str]) -> Fleet {
+        store.servers()[0].exec("CREATE DATABASE IF NOT EXISTS fleet");
         let port = free_port();
         let public = format!("http://localhost:{port}");
         let args = [&["--public-url", &public], args].concat();
@@ -82,7 +91,7 @@ impl Fleet {
             };
             let args: Vec<String> = args.iter().map(of_relay).collect();
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
-            Member::start(store.servers(), &args)
+            Member::start(program, store.servers(), &args)
         };
         let members: Vec<Member> = (0..relays).map(start).collect();
         let fleet = Fleet {
@@ -151,7 +160,7 @@ impl Fleet {
 
 impl Member {
     #[track_caller]
-    fn start(servers: &[Database], args: &[&str]) -> Member {
+    fn start(program: &Path, servers: &[Database], args: &[&str]) -> Member {
         let ways = servers.iter().map(|server| {
             let target = server.target().parse().expect("it is an address");
             Proxy::start(target)
@@ -172,6 +181,7 @@ impl Member {
         }
         let mut member = Member {
             relay: None,
+            program: program.to_owned(),
             home: Arc::new(Home::new()),
             args: all,
             ways,
@@ -189,7 +199,7 @@ impl Member {
 
     /// The same with this password of the database's account, for tests of the failure.
     pub fn try_begin(&self, password: &str) -> Result<Relay, Finished> {
-        let program = KillOnDrop::new(binary()).env("POSTERN_STORE_PASS", password);
+        let program = KillOnDrop::new(&self.program).env("POSTERN_STORE_PASS", password);
         let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
         Relay::try_start_by(program, &self.home, &args)
     }
