@@ -50,7 +50,7 @@ crates() {
 part() {
     # shellcheck disable=SC2046,SC2086 # lists of words
     case $1 in
-        base) tests/run.sh cli fleet http lib manager relay sql ssh tunnel perf ;;
+        base) POSTERN_KILLS=60 tests/run.sh cli fleet http lib manager relay sql ssh tunnel perf ;;
         servers) tests/run.sh $(on $further) ;;
         suites) suites ;;
         versions) versions ;;
