@@ -1,7 +1,9 @@
 //! Effects of changes of the state, made here or at another relay: sites lead elsewhere, tunnels end.
 
+use std::collections::{BTreeMap, HashMap};
+
 use super::setup::Service;
-use super::state::{Application, RelayState};
+use super::state::{Application, Connector, RelayState};
 
 /// Does it, of two states of which the second is the one that readers see.
 pub(super) fn follow(service: &Service, before: &RelayState, after: &RelayState) {
@@ -11,11 +13,20 @@ pub(super) fn follow(service: &Service, before: &RelayState, after: &RelayState)
     if after.connectors.is_shared_with(&before.connectors) {
         return;
     }
-    for (name, was) in &before.connectors {
-        let is = after.connectors.get(name);
-        if is == Some(was) {
-            continue;
+    let mut others: BTreeMap<&String, (Option<&Connector>, Option<&Connector>)> = BTreeMap::new();
+    let mut unseen: HashMap<&String, _> = before.connectors.iter().collect();
+    for (name, is) in &after.connectors {
+        let was = unseen.remove(name);
+        if was != Some(is) {
+            others.insert(name, (was.map(|was| &**was), Some(is)));
         }
+    }
+    let gone = unseen.into_iter();
+    others.extend(gone.map(|(name, was)| (name, (Some(&**was), None))));
+    for (name, (was, is)) in &others {
+        let Some(was) = was else {
+            continue;
+        };
         // Turned out, or another one of the same name.
         if is.is_none_or(|is| is.password != was.password) {
             opener.disconnect(name);
@@ -33,12 +44,8 @@ pub(super) fn follow(service: &Service, before: &RelayState, after: &RelayState)
             }
         }
     }
-    for (name, is) in &after.connectors {
-        let was = before.connectors.get(name);
-        if was == Some(is) {
-            continue;
-        }
-        for is in &is.applications {
+    for (name, (was, is)) in &others {
+        for is in is.iter().flat_map(|is| &is.applications) {
             // When it was connected last changes nothing here.
             let is_as_before = was.and_then(|was| was.find(&is.app_id)).is_some_and(|was| {
                 let connected_at = is.connected_at.clone();

@@ -316,10 +316,12 @@ impl Service {
         };
         let (assigned, _) = self.store.update_saving(|state| {
             // Expired names are given away with a change that is saved, and with no other: nobody would hear of it.
-            let mut as_it_is = state.clone();
-            if let Ok((assigned, true)) = assign(&mut as_it_is) {
-                *state = as_it_is;
-                return Ok((assigned, self.store.at_once()));
+            if allocator::before(state, request).is_some() {
+                let mut as_it_is = state.clone();
+                if let Ok((assigned, true)) = assign(&mut as_it_is) {
+                    *state = as_it_is;
+                    return Ok((assigned, self.store.at_once()));
+                }
             }
             state.sweep(&self.cutoff());
             assign(state).map(|(assigned, _)| (assigned, Saving::First))

@@ -9,7 +9,8 @@
 //! traffic    application's id      counters: statistics, the last minute of which a crash may lose
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -107,13 +108,13 @@ pub(super) fn between(before: &RelayState, after: &RelayState) -> Vec<Row> {
 }
 
 /// Rows for the entries that differ: first those that are gone, then the others in the order of `after`.
-fn compare<'a, K: Ord + AsRef<str>, V: PartialEq + Serialize + 'a>(
+fn compare<'a, K: Eq + Hash + AsRef<str>, V: PartialEq + Serialize + 'a>(
     rows: &mut Vec<Row>,
     kind: Kind,
     before: impl Iterator<Item = (K, &'a V)>,
     after: impl Iterator<Item = (K, &'a V)>,
 ) {
-    let mut before: BTreeMap<K, &V> = before.collect();
+    let mut before: HashMap<K, &V> = before.collect();
     let mut others = Vec::new();
     for (key, value) in after {
         if before.remove(&key) != Some(value) {
