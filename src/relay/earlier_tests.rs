@@ -98,8 +98,13 @@ fn what_was_moved_by_half_is_moved_again() {
     fs::write(dir.path().join(super::super::row_log::ROWS), "half").unwrap();
     let state = StateStore::open_whole(&home).unwrap().snapshot();
     assert_eq!(state.connectors.len(), 2);
-    let aside = crate::store::files_set_aside(&home);
-    assert_eq!(fs::read_to_string(&aside[0]).unwrap(), "half");
+    let kept = fs::read_dir(dir.path())
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path());
+    let kept = kept.filter(|path| path.to_string_lossy().contains("relay.rows.replaced"));
+    let kept: Vec<_> = kept.collect();
+    assert_eq!(fs::read_to_string(&kept[0]).unwrap(), "half");
 }
 
 #[test]

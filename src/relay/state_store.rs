@@ -101,9 +101,9 @@ struct Staging {
     group: Option<Arc<OnceLock<Outcome>>>,
     /// True if readers see what is not kept.
     is_behind: bool,
-    /// Changes that were made so far.
-    #[cfg(test)]
-    made: usize,
+    /// States that were staged so far, and how many of them there were when that was staged which readers see.
+    made: u64,
+    seen: u64,
 }
 
 struct Saver {
@@ -149,8 +149,12 @@ impl StateStore {
             }
             Found::Earlier(state, document) => {
                 if home.dir().join(ROWS).try_exists().unwrap_or(true) {
-                    // The earlier one was put back.
-                    aside.push(locked.set_aside(ROWS, store::UNREADABLE)?);
+                    // It was moved by half, or was put back.
+                    let kept = locked.set_aside(ROWS, "replaced")?;
+                    log::warn!(
+                        "{MARK} of an earlier version is used; kept {}",
+                        kept.display()
+                    );
                 }
                 earlier::keep_copy(&locked, &document)?;
                 log.write_all(&locked, &state)?;
@@ -196,8 +200,8 @@ impl StateStore {
                 state: Arc::clone(&state),
                 group: None,
                 is_behind: false,
-                #[cfg(test)]
                 made: 0,
+                seen: 0,
             }),
             current: Mutex::new(Arc::clone(&state)),
             followed: Mutex::new(state),
@@ -275,7 +279,7 @@ impl StateStore {
             let mut state = RelayState::clone(&staging.state);
             let (outcome, saving) = change(&mut state)?;
             let has_rows = state != *staging.state;
-            let is_alone = Arc::ptr_eq(&staging.state, &self.current.lock());
+            let is_alone = staging.made == staging.seen;
             if !is_alone && saving == Saving::AtOnce {
                 drop(staging);
                 // It is not to be undone with those that wait.
@@ -285,20 +289,25 @@ impl StateStore {
             let is_at_once = is_alone && (saving == Saving::AtOnce || !has_rows);
             let is_saved = has_rows || !is_alone || (staging.is_behind && !self.is_shared);
             staging.state = Arc::new(state);
-            #[cfg(test)]
-            (staging.made += 1);
+            staging.made += 1;
             if is_at_once {
-                *self.current.lock() = Arc::clone(&staging.state);
+                self.publish(&mut staging);
             }
             if !is_saved {
                 return Ok((outcome, Ok(())));
             }
-            let group = Arc::clone(staging.group.get_or_insert_default());
+            let mut group = Arc::clone(staging.group.get_or_insert_default());
             drop(staging);
             if is_at_once {
                 self.follow_up();
             }
-            return match self.save(&group) {
+            let mut saved = self.save(&group);
+            while matches!(saved, Outcome::Undone) && is_at_once && !self.is_shared {
+                // Readers see it: only its saving is undone.
+                group = Arc::clone(self.staging.lock().group.get_or_insert_default());
+                saved = self.save(&group);
+            }
+            return match saved {
                 Outcome::Failed(SaveError::Outdated) => {
                     self.refresh().map_err(Error::from)?;
                     continue;
@@ -313,6 +322,12 @@ impl StateStore {
                 }
             };
         }
+    }
+
+    /// Shows readers what is staged.
+    fn publish(&self, staging: &mut Staging) {
+        *self.current.lock() = Arc::clone(&staging.state);
+        staging.seen = staging.made;
     }
 
     /// Keeps what is staged, unless somebody did that for this group; its outcome.
@@ -332,7 +347,7 @@ impl StateStore {
     /// Keeps what is staged; later changes wait for the next transaction.
     fn save_staged(&self, saver: &mut Saver) {
         let mut staging = self.staging.lock();
-        let state = Arc::clone(&staging.state);
+        let (state, made) = (Arc::clone(&staging.state), staging.made);
         let Some(group) = staging.group.take() else {
             return;
         };
@@ -343,13 +358,18 @@ impl StateStore {
             Ok(()) => {
                 self.number.store(saver.rows.number(), Ordering::SeqCst);
                 staging.is_behind = false;
-                *self.current.lock() = state;
+                // They may see a later one that counts at once.
+                if made > staging.seen {
+                    *self.current.lock() = state;
+                    staging.seen = made;
+                }
                 Outcome::Kept
             }
             Err(error) => {
                 let current = self.snapshot();
                 staging.is_behind = *current != *saver.kept;
                 staging.state = current;
+                staging.seen = staging.made;
                 if let Some(later) = staging.group.take() {
                     // Nobody else has its end to tell.
                     let _ = later.set(Outcome::Undone);
@@ -370,12 +390,12 @@ impl StateStore {
         let news = Arc::new(news);
         saver.kept = Arc::clone(&news);
         let mut staging = self.staging.lock();
-        staging.state = Arc::clone(&news);
+        staging.state = news;
         staging.is_behind = false;
         if let Some(group) = staging.group.take() {
             let _ = group.set(Outcome::Undone);
         }
-        *self.current.lock() = news;
+        self.publish(&mut staging);
         self.number.store(saver.rows.number(), Ordering::SeqCst);
         drop(staging);
         drop(saver);
@@ -397,7 +417,7 @@ impl StateStore {
 
     #[cfg(test)]
     fn made(&self) -> usize {
-        self.staging.lock().made
+        usize::try_from(self.staging.lock().made).unwrap()
     }
 }
 

@@ -283,6 +283,53 @@ fn what_the_disk_does_not_take_has_happened_only_where_it_may() {
     assert!(unchanged().is_ok(), "nothing was written");
 }
 
+/// One that counts at once is made while another one is saved, which fails or not; and then a third one that does not.
+#[test]
+fn what_counts_at_once_is_neither_undone_nor_made_twice_by_a_save_before_it() {
+    for first in [Ok(()), Err(full_disk())] {
+        let (store, began, end) = at_hand();
+        let update = |name: &str, saving| {
+            let updated = store.update_saving(|state| {
+                if state.revoked.iter().any(|known| known == name) {
+                    return Err(Error::Form("made twice".into()));
+                }
+                turn_out(state, name);
+                Ok::<_, Error>(((), saving))
+            });
+            updated.map(|((), saved)| saved.is_ok())
+        };
+        std::thread::scope(|scope| {
+            let is_first_kept = first.is_ok();
+            let one = scope.spawn(|| update("one", Saving::AtOnce));
+            assert_eq!(**began.recv().unwrap().revoked, ["one"]);
+            let two = scope.spawn(|| update("two", Saving::AtOnce));
+            while store.snapshot().revoked.len() < 2 {
+                std::thread::yield_now();
+            }
+            let made = store.made();
+            let three = scope.spawn(|| update("three", Saving::First));
+            while store.made() == made {
+                std::thread::yield_now();
+            }
+            end.send(first).unwrap();
+            assert_eq!(one.join().unwrap().unwrap(), is_first_kept);
+            let shown = store.snapshot().revoked.clone();
+            assert_eq!(**shown, ["one", "two"], "nothing goes back");
+            while !(two.is_finished() && three.is_finished()) {
+                if began
+                    .recv_timeout(std::time::Duration::from_millis(10))
+                    .is_ok()
+                {
+                    end.send(Ok(())).unwrap();
+                }
+            }
+            assert!(two.join().unwrap().unwrap());
+            assert!(three.join().unwrap().unwrap());
+        });
+        assert_eq!(**store.snapshot().revoked, ["one", "two", "three"]);
+    }
+}
+
 #[test]
 fn a_damaged_state_is_set_aside_each_time_and_never_lost() {
     for (file, contents) in [
