@@ -63,9 +63,9 @@ pub(super) struct Damaged {
     pub(super) file: &'static str,
     /// The first place, in a few words.
     pub(super) place: String,
-    /// What can be read.
+    /// The part that can be read.
     pub(super) state: RelayState,
-    /// What cannot, in a few words each.
+    /// The other parts, in a few words each.
     pub(super) lost: Vec<String>,
 }
 
@@ -262,7 +262,7 @@ fn salvage(bytes: &[u8]) -> (RelayState, Vec<String>) {
             lost.push(format!("line {} of {ROWS}", index + 1));
         }
     }
-    // Who was turned out by a line that is lost in part is out.
+    // One whose revocation is lost in part is out.
     for name in &state.revoked.clone() {
         state.connectors.remove(name);
     }

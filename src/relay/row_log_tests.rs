@@ -149,7 +149,7 @@ fn a_damaged_byte_is_found_and_named_and_forgives_nobody() {
                 damaged[at] ^= mask;
                 fs::write(&path, &damaged).unwrap();
                 match whole(dir.path()) {
-                    // What ends the last line is no part of it.
+                    // The end of the last line is no part of it.
                     Ok(store) => {
                         assert_eq!((file, at), (ROWS, good.len() - 1));
                         assert_eq!(*store.snapshot(), *state);

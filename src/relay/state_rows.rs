@@ -195,7 +195,7 @@ pub(super) trait Rows: Send {
     /// Number of the last change that was kept or read.
     fn number(&self) -> u64;
 
-    /// What others have made of `state`, which was kept or read last; none where they have changed nothing.
+    /// `state`, which was kept or read last, with the changes of others; none where there are none.
     fn news(&mut self, _state: &RelayState) -> Result<Option<RelayState>, StoreError> {
         Ok(None)
     }

@@ -95,7 +95,7 @@ pub(super) struct StateStore {
 
 /// Changes that wait; the thread that holds the lock makes one.
 struct Staging {
-    /// What readers see, with them.
+    /// The state that readers see, with them.
     state: Arc<RelayState>,
     /// Outcome of the transaction that those will share that it has not begun with.
     group: Option<Arc<OnceLock<Outcome>>>,
@@ -108,7 +108,7 @@ struct Staging {
 
 struct Saver {
     rows: Box<dyn Rows>,
-    /// What is kept.
+    /// The state that is kept.
     kept: Arc<RelayState>,
     /// True while keeping fails: the failure is logged once, and its end.
     is_failing: bool,
@@ -169,7 +169,7 @@ impl StateStore {
                     aside.push(locked.set_aside(damaged.file, store::UNREADABLE)?);
                 }
                 lost = damaged.lost;
-                // What can be read has no other place from then on.
+                // It has no other place from then on.
                 log.write_all(&locked, &damaged.state)?;
                 damaged.state
             }

@@ -30,7 +30,7 @@ pub enum Store {
 pub struct Member {
     /// The relay, while it runs.
     pub relay: Option<Relay>,
-    /// What is started.
+    /// The executable.
     pub program: PathBuf,
     home: Arc<Home>,
     args: Vec<String>,
@@ -77,7 +77,7 @@ impl Fleet {
         Fleet::of(&binary(), store, relays, args)
     }
 
-    /// The same with another version's program.
+    /// Starts those of another version.
     #[track_caller]
     pub fn of(program: &Path, store: Store, relays: usize, args: &[&str]) -> Fleet {
         store.servers()[0].exec("CREATE DATABASE IF NOT EXISTS fleet");

@@ -70,7 +70,7 @@ impl Session {
         Ok((state, version))
     }
 
-    /// What others have made of a state, and its version then; none where they have changed nothing.
+    /// A state with the changes of others, and its version then; none where there are none.
     pub(in crate::relay::fleet) fn news(
         &mut self,
         state: &RelayState,
