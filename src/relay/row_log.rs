@@ -281,6 +281,15 @@ impl RowLog {
         }
     }
 
+    /// Says that there is a log, where nothing says that yet.
+    pub(super) fn mark(&mut self, locked: &Locked) -> Result<(), store::Error> {
+        if !self.is_marked {
+            locked.write(MARK, MARKER.as_bytes())?;
+            self.is_marked = true;
+        }
+        Ok(())
+    }
+
     /// Writes all rows into a new file.
     pub(super) fn write_all(
         &mut self,
@@ -300,10 +309,7 @@ impl RowLog {
         form.write(&mut content);
         lines(number, &rows, &mut content);
         locked.write(ROWS, &content)?;
-        if !self.is_marked {
-            locked.write(MARK, MARKER.as_bytes())?;
-            self.is_marked = true;
-        }
+        self.mark(locked)?;
         self.number = number;
         self.whole = wide(content.len());
         self.length = Some(self.whole);

@@ -145,6 +145,7 @@ impl StateStore {
             Found::Nothing => RelayState::default(),
             Found::Log(state, found) => {
                 log = found;
+                log.mark(&locked)?;
                 state
             }
             Found::Earlier(state, document) => {
