@@ -28,19 +28,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .content_type("application/json")
         .send(call.to_string())?;
     let answer: Value = serde_json::from_str(&answer.body_mut().read_to_string()?)?;
-    let (connector, app) = (&answer["data"]["connector"], &answer["data"]["app"]);
+    let said = |path: &str| answer.pointer(path).ok_or(format!("no {path}: {answer}"));
 
     let [_, (tunnels, _)] = relay.listeners();
     let remote = format!(
         "R:127.0.0.1:{}:127.0.0.1:{application}",
-        app["resource"]["port"]
+        said("/data/app/resource/port")?
     );
     let mut settings = Settings::new(
         Endpoint::parse(&format!("ws://{tunnels}"))?,
         vec![remote.parse()?],
     );
     (settings.user, settings.password) = ("example".into(), password.to_owned().into());
-    let fingerprint = connector["fingerprint"].as_str().ok_or("no fingerprint")?;
+    let fingerprint = said("/data/connector/fingerprint")?
+        .as_str()
+        .unwrap_or_default();
     settings.host_key = HostKeyCheck::Fingerprint(fingerprint.to_owned());
     let tunnel = Tunnel::start(settings)?;
     if !tunnel.wait(Duration::from_secs(10)) {
@@ -48,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!(
         "{} leads to port {application}; Ctrl-C ends it",
-        app["site_url"]
+        said("/data/app/site_url")?
     );
     loop {
         std::thread::park();
