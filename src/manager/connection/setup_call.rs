@@ -6,14 +6,13 @@ use zeroize::Zeroizing;
 use super::error::{ConnectError, Ended};
 use super::record::Owner;
 use crate::api::ErrorClass;
+use crate::api::relay::SetupCall;
 use crate::gateway::VISITORS_HOST;
 use crate::http::auth::sha256;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::site_wish;
-use crate::manager::quick_setup::{
-    self, Body, Caller, Failure, PreparedCall, REVOKED_HERE, Setup, Wait,
-};
+use crate::manager::quick_setup::{self, Caller, Failure, PreparedCall, REVOKED_HERE, Setup, Wait};
 use crate::manager::remote::{CallAnswer, Connector, RemoteServer, awaited};
 use crate::manager::server_url::ServerUrl;
 use crate::store::expiry::{Clocks, Expiry};
@@ -65,36 +64,35 @@ impl SetupCalls<'_> {
 
     fn body(&self, credentials: &Credentials) -> Zeroizing<Vec<u8>> {
         let app = self.app;
-        // Told to the server that it was given for, and to no other.
         let servers = self.core.choice.now().ok();
-        let token = servers.and_then(|servers| servers.token(self.url.origin()));
-        let site_name = site_wish(app).unwrap_or_default();
         let code = app.code.as_ref().filter(|_| app.invisible);
-        let body = Body {
-            protocol: app.protocol.exposed(),
-            ip: self.target.0,
+        let host_header = Some(&app.host_header)
+            .filter(|host| app.protocol.is_visited_by_http() && *host != VISITORS_HOST);
+        let body = SetupCall {
+            protocol: app.protocol.exposed().to_owned(),
+            ip: self.target.0.to_owned(),
             port: self.target.1,
-            connector_name: &credentials.connector_name,
-            password: &credentials.password,
-            client_app_id: &app.id,
-            enroll_token: token.as_deref().map(String::as_str),
-            display_name: app.called(),
-            site_name: &site_name,
+            connector_name: credentials.connector_name.clone(),
+            password: credentials.password.clone(),
+            client_app_id: app.id.clone(),
+            // Told to the server that it was given for, and to no other.
+            enroll_token: servers.and_then(|servers| servers.token(self.url.origin())),
+            display_name: app.called().to_owned(),
+            site_name: site_wish(app).unwrap_or_default(),
             site_name_required: requires_name(app),
             invisible: app.invisible,
             checks_code: app.invisible && app.protocol.is_database(),
             code_sha256: code.map(|code| random::hex(&sha256(&[code.as_bytes()]))),
             expires_in: self.core.expiries.of(app).map(seconds_left),
-            allow: &app.allow,
-            host_header: Some(app.host_header.as_str())
-                .filter(|host| app.protocol.is_visited_by_http() && *host != VISITORS_HOST),
-            generation: app.signed_out,
-            label: &store::machine_name(),
-            version: env!("CARGO_PKG_VERSION"),
-            visable: "",
+            allow: app.allow.clone(),
+            host_header: host_header.cloned(),
+            generation: Some(app.signed_out).filter(|number| *number > 0),
+            label: store::machine_name(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            visable: String::new(),
             reset: !credentials.accepted,
         };
-        body.to_json()
+        store::to_json(&body).expect("strings, numbers and booleans have a JSON form")
     }
 }
 

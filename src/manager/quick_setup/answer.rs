@@ -5,7 +5,7 @@ use crate::net::percent;
 use std::fmt;
 use std::net::IpAddr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
@@ -63,62 +63,69 @@ pub struct Connector {
 }
 
 /// Another tunnel server of the same state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Alternate {
     /// A host name or an IP address; no brackets.
     pub external_ip: String,
     /// Its port; 0 if `tunnel_url` is the only way.
     pub tunnel_port: u16,
     /// As in [`Connector::tunnel_url`].
+    #[serde(default, deserialize_with = "tunnel_url")]
     pub tunnel_url: Option<Endpoint>,
     /// The fingerprint of its host key.
     pub fingerprint: String,
 }
 
 /// How visitors reach the application.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct App {
     /// The server's id of it; may be empty.
+    #[serde(default, alias = "AppID")]
     pub app_id: String,
     /// An `http`, `https` or `tcp` URL; empty where the server gives none.
+    #[serde(default, alias = "SiteURL")]
     pub site_url: String,
     /// Address that the application's tunnel binds.
+    #[serde(alias = "Resource")]
     pub resource: Resource,
     /// Fields of the call that the server enforces; none from a server that is not one of our relays.
+    #[serde(default)]
     pub in_force: Option<Vec<String>>,
     /// True if the site has another name than the wished one because somebody else has that; none from an older relay.
+    #[serde(default)]
     pub site_name_taken: Option<bool>,
 }
 
 /// The remote end of an application's tunnel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Resource {
     /// An address of the server, as the server sees it; may be empty.
+    #[serde(default, alias = "IP")]
     pub ip: String,
     /// The port to bind there.
+    #[serde(alias = "Port", deserialize_with = "port_or_none")]
     pub port: u16,
 }
 
 /// Code for visitors of an invisible application; all empty without one.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct ApiKey {
     /// Where the code is shown: a host, or an `http` or `https` URL.
+    #[serde(alias = "NHPServer")]
     pub nhp_server: String,
-    /// The authorization code.
+    /// The authorization code. Wiped when it is dropped, whether or not the rest of the answer is taken.
+    #[serde(alias = "Code")]
     pub code: Zeroizing<String>,
     /// The application's id there.
+    #[serde(alias = "AppID")]
     pub app_id: String,
 }
 
 impl Setup {
     /// `{nhp_server}/auth?app_id={app_id}&code={code}` with the server's own code; `None` where it gave none.
     pub fn auth_url(&self) -> Option<String> {
-        self.auth_url_with(&self.api_key.code)
-    }
-
-    /// Sign-in link with this code; `None` if the server gives no address for it.
-    pub fn auth_url_with(&self, code: &str) -> Option<String> {
-        let server = &self.api_key.nhp_server;
+        let (server, code) = (&self.api_key.nhp_server, &self.api_key.code);
         if server.is_empty() || code.is_empty() {
             return None;
         }
@@ -364,9 +371,9 @@ struct Parts {
     #[serde(alias = "Connector")]
     connector: RawConnector,
     #[serde(alias = "App")]
-    app: RawApp,
+    app: App,
     #[serde(default, alias = "APIKey")]
-    api_key: Option<RawApiKey>,
+    api_key: Option<ApiKey>,
 }
 
 #[derive(Deserialize)]
@@ -378,13 +385,12 @@ struct RawConnector {
     #[serde(alias = "Username")]
     username: String,
     #[serde(alias = "Password")]
-    /// Wiped when it is dropped, whether or not the rest of the answer is taken; so is the code below.
+    /// Wiped as [`ApiKey::code`] is.
     password: Zeroizing<String>,
     #[serde(default, alias = "TunnelPort")]
     tunnel_port: Option<i64>,
-    /// One that cannot be read is none.
-    #[serde(default, alias = "TunnelURL")]
-    tunnel_url: Value,
+    #[serde(default, alias = "TunnelURL", deserialize_with = "tunnel_url")]
+    tunnel_url: Option<Endpoint>,
     #[serde(default, alias = "Fingerprint")]
     fingerprint: Option<String>,
     /// One that cannot be read is one less.
@@ -395,61 +401,16 @@ struct RawConnector {
     fleet: Value,
 }
 
-#[derive(Deserialize)]
-struct RawAlternate {
-    external_ip: String,
-    tunnel_port: i64,
-    #[serde(default)]
-    tunnel_url: Value,
-    fingerprint: String,
-}
-
-#[derive(Deserialize)]
-struct RawApp {
-    #[serde(default, alias = "AppID")]
-    app_id: String,
-    #[serde(default, alias = "SiteURL")]
-    site_url: String,
-    #[serde(alias = "Resource")]
-    resource: RawResource,
-    #[serde(default)]
-    in_force: Option<Vec<String>>,
-    #[serde(default)]
-    site_name_taken: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct RawResource {
-    #[serde(default, alias = "IP")]
-    ip: String,
-    #[serde(alias = "Port")]
-    port: i64,
-}
-
-#[derive(Deserialize)]
-struct RawApiKey {
-    #[serde(default, alias = "NHPServer")]
-    nhp_server: String,
-    #[serde(default, alias = "Code")]
-    code: Zeroizing<String>,
-    #[serde(default, alias = "AppID")]
-    app_id: String,
-}
-
 impl Parts {
     fn checked(self) -> Result<Setup, Refusal> {
-        let Self {
+        let (app, api_key) = (self.app, self.api_key.unwrap_or_default());
+        let connector = self.connector.checked()?;
+        app.check()?;
+        api_key.check()?;
+        Ok(Setup {
             connector,
             app,
             api_key,
-        } = self;
-        Ok(Setup {
-            connector: connector.checked()?,
-            app: app.checked()?,
-            api_key: api_key
-                .map(RawApiKey::checked)
-                .transpose()?
-                .unwrap_or_default(),
             server_class: AddressClass::Public,
         })
     }
@@ -457,7 +418,7 @@ impl Parts {
 
 impl RawConnector {
     fn checked(self) -> Result<Connector, Refusal> {
-        let tunnel_url = tunnel_url(&self.tunnel_url);
+        let tunnel_url = self.tunnel_url;
         // A server that leaves the tunnel's port open may say 0; with a URL it has none.
         let tunnel_port = self.tunnel_port;
         let tunnel_port = tunnel_port.filter(|number| *number != 0 || tunnel_url.is_some());
@@ -485,7 +446,10 @@ impl RawConnector {
             username: self.username,
             password: self.password,
             tunnel_port: tunnel_port
-                .map(|number| port_or_none("connector.tunnel_port", number))
+                .map(|number| match number {
+                    0 => Ok(0),
+                    number => port("connector.tunnel_port", number),
+                })
                 .transpose()?,
             tunnel_url,
             fingerprint,
@@ -496,13 +460,11 @@ impl RawConnector {
 /// One of them, where it can be used.
 fn alternate(offered: &Value) -> Option<Alternate> {
     let read = || {
-        let raw: RawAlternate = from_json(offered).map_err(shape)?;
-        given("alternates.fingerprint", &raw.fingerprint, MAX_NAME)?;
+        let read: Alternate = from_json(offered).map_err(shape)?;
+        given("alternates.fingerprint", &read.fingerprint, MAX_NAME)?;
         Ok(Alternate {
-            external_ip: host("alternates.external_ip", raw.external_ip)?,
-            tunnel_port: port_or_none("alternates.tunnel_port", raw.tunnel_port)?,
-            tunnel_url: tunnel_url(&raw.tunnel_url),
-            fingerprint: raw.fingerprint,
+            external_ip: host("alternates.external_ip", read.external_ip)?,
+            ..read
         })
     };
     let read: Result<_, Refusal> = read();
@@ -510,28 +472,19 @@ fn alternate(offered: &Value) -> Option<Alternate> {
         .ok()
 }
 
-impl RawApp {
-    fn checked(self) -> Result<App, Refusal> {
+impl App {
+    fn check(&self) -> Result<(), Refusal> {
         check("app.app_id", &self.app_id, MAX_NAME)?;
         check("app.resource.ip", &self.resource.ip, MAX_HOST)?;
         if !self.site_url.is_empty() {
             site("app.site_url", &self.site_url)?;
         }
-        Ok(App {
-            app_id: self.app_id,
-            site_url: self.site_url,
-            resource: Resource {
-                ip: self.resource.ip,
-                port: port("app.resource.port", self.resource.port)?,
-            },
-            in_force: self.in_force,
-            site_name_taken: self.site_name_taken,
-        })
+        port("app.resource.port", self.resource.port.into()).map(drop)
     }
 }
 
-impl RawApiKey {
-    fn checked(self) -> Result<ApiKey, Refusal> {
+impl ApiKey {
+    fn check(&self) -> Result<(), Refusal> {
         check("api_key.app_id", &self.app_id, MAX_NAME)?;
         check("api_key.code", &self.code, MAX_SECRET)?;
         check("api_key.nhp_server", &self.nhp_server, MAX_URL)?;
@@ -539,34 +492,29 @@ impl RawApiKey {
             let wrong = "it is not an http or https address";
             return Err(Refusal::Value("api_key.nhp_server", wrong));
         }
-        Ok(ApiKey {
-            nhp_server: self.nhp_server,
-            code: self.code,
-            app_id: self.app_id,
-        })
+        Ok(())
     }
 }
 
-/// The URL for tunnels, where it can be used.
-fn tunnel_url(offered: &Value) -> Option<Endpoint> {
-    let url = offered.as_str().filter(|url| !url.is_empty())?;
+/// The URL for tunnels; none where it cannot be used.
+fn tunnel_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Endpoint>, D::Error> {
+    let offered = Value::deserialize(from)?;
+    let Some(url) = offered.as_str().filter(|url| !url.is_empty()) else {
+        return Ok(None);
+    };
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
     let read = match check("tunnel_url", url, MAX_URL) {
         Ok(()) if is_one_of(scheme, &["ws", "wss"]) => Endpoint::parse(url),
         Ok(()) => Err("it is not a ws or wss URL".to_owned()),
         Err(_) => Err("it is too long or has control characters".to_owned()),
     };
-    read.inspect_err(|error| log::warn!("the relay's tunnel_url is ignored: {error}"))
-        .ok()
+    let read = read.inspect_err(|error| log::warn!("the relay's tunnel_url is ignored: {error}"));
+    Ok(read.ok())
 }
 
-/// A port, or 0.
-fn port_or_none(name: &'static str, number: i64) -> Result<u16, Refusal> {
-    if number == 0 {
-        Ok(0)
-    } else {
-        port(name, number)
-    }
+/// A port, or 0 for a number that is none.
+fn port_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
+    Ok(u16::try_from(i64::deserialize(from)?).unwrap_or_default())
 }
 
 fn port(name: &'static str, number: i64) -> Result<u16, Refusal> {

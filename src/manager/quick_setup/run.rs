@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, TryRecvError, bounded, never, select};
 use zeroize::Zeroizing;
 
 use super::answer::{self, Setup};
-use super::call::{NoReply, Reply, call};
+use super::call::{NoReply, PATH, Reply, post};
 use super::failure::Failure;
 use super::redact::SentSecrets;
 use crate::manager::ServerUrl;
@@ -65,7 +65,7 @@ pub trait Caller {
 
 /// One call that is to be made.
 pub struct PreparedCall {
-    /// Body to send, as [`Body::to_json`](super::Body::to_json) makes it.
+    /// Body to send: the JSON of a [`SetupCall`](crate::api::relay::SetupCall).
     pub body: Zeroizing<Vec<u8>>,
     /// Called when the server has accepted the credentials, also when nobody waits for it any more: on the thread of
     /// the call, before [`run`] returns. One that is late may come after that of a newer run.
@@ -207,7 +207,7 @@ fn start(
         .stack_size(STACK)
         .spawn(move || {
             let _permit = permit;
-            let outcome = judged(&server, call(&server, &body, pace.call), &body);
+            let outcome = judged(&server, post(&server, PATH, &body, pace.call), &body);
             if let Outcome::Done(setup) = &outcome {
                 accepted(setup);
             }
