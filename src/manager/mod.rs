@@ -16,7 +16,6 @@ pub mod quick_setup;
 mod api;
 mod app_state;
 mod audit;
-mod clocks;
 mod connection;
 mod expiry;
 mod local_api;
@@ -166,8 +165,6 @@ pub(crate) fn open(home: &DataDir) -> Client {
 
 fn core_of(options: Options) -> Arc<AppState> {
     let home = options.home;
-    let (tunnels, connections) = (Arc::default(), Arc::default());
-    let listeners = OwnListeners::new(options.own_listeners);
     let choice = ServerChoice::new(
         ServerStore::new(home.clone()),
         options.server,
@@ -175,35 +172,29 @@ fn core_of(options: Options) -> Arc<AppState> {
         options.stand_in,
         options.insecure,
     );
-    let environment = Environment {
+    let environment = Arc::new(Environment {
         credentials: CredentialStore::new(home.clone()),
         known: KnownServers::new(home.clone()),
-        tunnels: Arc::clone(&tunnels),
-        listeners: listeners.clone(),
-        connections: Arc::clone(&connections),
-        run_dir: options.run_dir.clone(),
+        tunnels: Arc::default(),
+        listeners: OwnListeners::new(options.own_listeners),
+        connections: Arc::default(),
+        run_dir: options.run_dir,
         check_other_users: options.check_other_users,
-    };
+    });
     let audit = AuditSets::new(&home);
     let core = AppState {
         apps: options.applications.store(&home),
-        credentials: CredentialStore::new(home.clone()),
-        known: KnownServers::new(home.clone()),
         plugins: plugin::Registry::new(home.clone()),
-        tunnels,
-        servers: Servers::new(environment),
-        connections,
+        servers: Servers::new(Arc::clone(&environment)),
+        environment,
         expiries: Expiries::new(&home),
         lookout: Lookout::default(),
         ports: PortReservations::default(),
         web_clients: options.web_clients,
-        run_dir: options.run_dir,
         home,
         since: SystemTime::now(),
         choice,
-        listeners,
         insecure: options.insecure,
-        check_other_users: options.check_other_users,
         notices: options.notices,
         audit,
         applications: options.applications,
@@ -313,7 +304,7 @@ impl Running {
     pub fn server(&self) -> Option<(ServerUrl, Reach)> {
         let server = self.core.choice.now().ok()?.default().ok()??;
         let all = self.core.servers.all();
-        let remote = all.iter().find(|remote| remote.origin() == server.origin());
+        let remote = all.iter().find(|remote| remote.origin == server.origin());
         let main = remote.and_then(|remote| {
             let snapshot = remote.snapshot();
             let main = snapshot.main.as_ref()?;

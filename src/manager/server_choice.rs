@@ -200,8 +200,8 @@ impl CurrentServers<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::ServerUpdate;
     use crate::manager::apps::app_input::AppInput;
-    use crate::manager::server_store::ServerChange;
 
     fn url(text: &str) -> ServerUrl {
         ServerUrl::parse(text, false).unwrap()
@@ -227,11 +227,11 @@ mod tests {
         ServerChoice::new(store, named, token.flatten(), stand_in, false)
     }
 
-    fn change(token: &str, default: bool) -> ServerChange {
-        ServerChange {
+    fn change(token: &str, default: bool) -> ServerUpdate {
+        ServerUpdate {
             enroll_token: Some(Some(Zeroizing::new(token.to_owned()))),
             default: Some(default),
-            ..ServerChange::default()
+            ..ServerUpdate::default()
         }
     }
 

@@ -1,8 +1,7 @@
 //! The web client of a database application: it is there for as long as the connection.
 
 use crate::api::ErrorClass;
-use crate::sync::Mutex;
-use crate::sync::Permits;
+use crate::sync::{Mutex, Permits, spawn};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -164,24 +163,25 @@ fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Resul
         let busy = "too many web clients wait for their databases; try again in half a minute";
         ConnectError::new(ErrorClass::Plugin, busy)
     })?;
-    let (sender, outcome) = crossbeam_channel::bounded(0);
+    let (sender, outcome): (Sender<Outcome>, _) = crossbeam_channel::bounded(0);
     let bound = Arc::new(Mutex::new(None));
     let (clients, protocol) = (core.web_clients, app.protocol.name());
     let database = Database {
         statements: Arc::clone(record.statements()),
         ..database(core, app, guest(app)?, bind(core, &bound))
     };
-    let spawned = std::thread::Builder::new()
-        .name("web-client".into())
-        .stack_size(STACK)
-        .spawn(move || {
-            let outcome = clients.serve(protocol, database).map(|outcome| {
-                let registered = bound.lock().take();
-                outcome.map(|served| (served, registered))
-            });
-            drop(permit);
-            hand_over(&sender, outcome);
+    let spawned = spawn("web-client", STACK, move || {
+        let outcome = clients.serve(protocol, database).map(|outcome| {
+            let registered = bound.lock().take();
+            outcome.map(|served| (served, registered))
         });
+        drop(permit);
+        if let Err(unwanted) = sender.send(outcome)
+            && let Some(Ok((served, _registered))) = unwanted.into_inner()
+        {
+            served.stop();
+        }
+    });
     spawned
         .map_err(|error| ConnectError::local(format!("no thread for the web client: {error}")))?;
     select! {
@@ -193,14 +193,6 @@ fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Resul
     }
 }
 
-fn hand_over(to: &Sender<Outcome>, outcome: Outcome) {
-    if let Err(unwanted) = to.send(outcome)
-        && let Some(Ok((served, _registered))) = unwanted.into_inner()
-    {
-        served.stop();
-    }
-}
-
 /// Nobody connects to it from here before it is known to be ours.
 fn bind(core: &AppState, bound: &Arc<Mutex<Option<Registered>>>) -> Bind {
     let (listeners, bound) = (core.listeners.clone(), Arc::clone(bound));
@@ -209,6 +201,11 @@ fn bind(core: &AppState, bound: &Arc<Mutex<Option<Registered>>>) -> Bind {
         *bound.lock() = Some(registered);
         Ok(listener)
     })
+}
+
+/// For what is asked of a database without being served.
+fn no_bind() -> Bind {
+    Arc::new(|_| Err(std::io::ErrorKind::Unsupported.into()))
 }
 
 fn database(core: &AppState, app: &AppConfig, guest: Option<Guest>, bind: Bind) -> Database {
@@ -248,10 +245,9 @@ pub(super) fn objects(
     within: &[String],
 ) -> Result<Vec<String>, String> {
     let protocol = app.protocol.name();
-    let bind: Bind = Arc::new(|_| Err(std::io::ErrorKind::Unsupported.into()));
     let asked = core
         .web_clients
-        .objects(protocol, database(core, app, None, bind), within);
+        .objects(protocol, database(core, app, None, no_bind()), within);
     asked.unwrap_or_else(|| Err(format!("unsupported protocol '{protocol}'")))
 }
 
@@ -267,19 +263,14 @@ pub(super) fn sweep(core: &Arc<AppState>, apps: &[AppConfig]) {
         return;
     }
     let core = Arc::clone(core);
-    let sweeping = move || {
+    let spawned = spawn("web-client", STACK, move || {
         for app in of_databases {
-            let bind: Bind = Arc::new(|_| Err(std::io::ErrorKind::Unsupported.into()));
             let protocol = app.protocol.name();
             let guest = guest(&app).unwrap_or_default();
             core.web_clients
-                .sweep(protocol, database(&core, &app, guest, bind));
+                .sweep(protocol, database(&core, &app, guest, no_bind()));
         }
-    };
-    let spawned = std::thread::Builder::new()
-        .name("web-client".into())
-        .stack_size(STACK)
-        .spawn(sweeping);
+    });
     if let Err(error) = spawned {
         log::warn!("no thread to look for leftover guest accounts: {error}");
     }

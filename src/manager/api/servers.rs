@@ -13,7 +13,7 @@ use crate::manager::connection::{ConnectResult, ConnectionState};
 use crate::manager::quick_setup::REVOKED;
 use crate::manager::remote::Connector;
 use crate::manager::server_choice::CurrentServers;
-use crate::manager::server_store::{Error, ServerChange};
+use crate::manager::server_store::Error;
 use crate::manager::server_url::ServerUrl;
 use crate::store;
 
@@ -28,12 +28,7 @@ pub(super) fn put(core: &Arc<AppState>, request: &Request) -> Answer {
     let server =
         ServerUrl::parse(&wanted.url, core.choice.insecure()).map_err(ApiError::bad_request)?;
     let matters = wanted.enroll_token.is_some() || wanted.default.is_some();
-    let change = ServerChange {
-        label: wanted.label,
-        enroll_token: wanted.enroll_token,
-        default: wanted.default,
-    };
-    core.choice.store.put(&server, change).map_err(refused)?;
+    core.choice.store.put(&server, wanted).map_err(refused)?;
     log::info!("server {}: saved", server.origin());
     if matters {
         core.connections.server_has_changed(server.origin());
@@ -106,7 +101,7 @@ impl<'a> ServersView<'a> {
         let main_tunnels = core.servers.all();
         let main_tunnels = main_tunnels.iter().filter_map(|server| {
             let shown = remotes::main_tunnel(core, server)?;
-            Some((server.origin().to_owned(), shown))
+            Some((server.origin.clone(), shown))
         });
         let servers = core.choice.now().map_err(internal)?;
         let apps = core.apps.list().map_err(failed)?;

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::app::AppConfig;
 use super::field::{Field, Kind};
 use super::fields::FIELDS;
+use super::reader;
 pub use super::reader::Invalid;
-use super::reader::Reader;
 use super::site_words;
 use crate::store::from_json;
 use crate::store::time::rfc3339;
@@ -35,7 +35,7 @@ impl AppInput {
         let Some(fields) = body.as_object() else {
             return Err(Invalid::of("body", "must be a JSON object"));
         };
-        let mut values = Reader::new(fields, insecure).read()?;
+        let mut values = reader::read(fields, insecure)?;
         values.insert("id".to_owned(), "".into());
         let app = from_json(&Value::Object(values));
         let mut app: AppConfig = app.expect("checked values are those of an application");

@@ -31,6 +31,7 @@ use crate::api::ErrorClass;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_store;
+use crate::sync::spawn;
 use crate::tunnel::client::{Class, Status};
 use crate::tunnel::group::TunnelGroup;
 
@@ -61,14 +62,10 @@ pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionSt
         } = new;
         // The connection's own thread: it does the work, then waits for the stop signal; ends after that, or when
         // the work fails.
-        let thread = std::thread::Builder::new()
-            .name("connection".into())
-            .stack_size(STACK);
-        let spawned = thread.spawn(move || {
+        spawn("connection", STACK, move || {
             run(&of_thread, &record, of_work, predecessor.as_ref());
             drop(working);
-        });
-        spawned.map(drop)
+        })
     })
 }
 
@@ -150,7 +147,7 @@ fn fail(
     tell(core, record, app, rounds, &error);
     let awaited = record.fail(error, pause);
     core.connections
-        .note_failure(record.status().failure.class.unwrap_or(ErrorClass::Local));
+        .note_failure(record.status().class.unwrap_or(ErrorClass::Local));
     awaited
 }
 

@@ -152,17 +152,10 @@ impl Connections {
     /// How many there are of each status through the server with this origin: it learns nothing of the others.
     pub(crate) fn counts(&self, origin: &str) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::from([("connecting", 0), ("connected", 0), ("failed", 0)]);
-        for active in self.all() {
-            if !active.is_through(origin) {
-                continue;
+        for state in self.through(origin).into_values() {
+            if let Some(count) = counts.get_mut(state.name()) {
+                *count += 1;
             }
-            let name = match active.result().status {
-                ConnectionState::Connecting => "connecting",
-                ConnectionState::Connected => "connected",
-                ConnectionState::Failed => "failed",
-                ConnectionState::Idle | ConnectionState::Disconnected => continue,
-            };
-            *counts.entry(name).or_default() += 1;
         }
         counts
     }

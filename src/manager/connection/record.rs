@@ -236,12 +236,12 @@ impl ConnectionRecord {
 
     /// The remote server's origin; empty before it is known.
     pub(crate) fn server(&self) -> String {
-        self.status().server.clone()
+        self.status().shown.server.clone()
     }
 
     /// True if it goes through the server with this origin.
     pub(crate) fn is_through(&self, origin: &str) -> bool {
-        self.status().server == origin
+        self.status().shown.server == origin
     }
 
     /// True if it counts toward the limit of connections, also while it waits for the next round.
@@ -304,7 +304,7 @@ impl ConnectionRecord {
     /// A main tunnel of its server is up: whatever pauses tries at once, also what had been refused for its
     /// credentials, as the server takes them now. Another refusal would be met again.
     pub(crate) fn server_is_back(&self) {
-        let class = self.status().failure.class;
+        let class = self.status().class;
         if !self.is_refused() || class.is_some_and(|class| class.row().cure == Cure::Login) {
             self.wake();
         }
@@ -328,7 +328,7 @@ impl ConnectionRecord {
     /// Another host key of the tunnel server is trusted.
     pub(crate) fn host_key_is_trusted(&self, server: &str) {
         let status = self.status();
-        let refused = status.failure.host_key.as_ref();
+        let refused = status.shown.host_key.as_ref();
         let is_its_own = refused.is_some_and(|key| key.server == server);
         drop(status);
         // Its main tunnel is not up yet.

@@ -131,7 +131,8 @@ impl ConnectionWork<'_> {
             .core
             .server_of(&self.app)
             .map_err(|error| ConnectError::new(ErrorClass::NoServer, error))?;
-        url.origin().clone_into(&mut self.record.change().server);
+        url.origin()
+            .clone_into(&mut self.record.change().shown.server);
         self.core.listeners.check(&self.app)?;
         let was_there = held.web_client.is_some();
         let (ip, port) = self.target(held)?;
@@ -166,7 +167,7 @@ impl ConnectionWork<'_> {
     fn another_name(
         &self,
         url: &ServerUrl,
-        remote: &RemoteServer,
+        remote: &Arc<RemoteServer>,
         setup: &Setup,
     ) -> Result<Option<String>, Ended> {
         let wanted = another_name(&self.app, &setup.app.site_url);
@@ -214,7 +215,7 @@ impl ConnectionWork<'_> {
             Some(running) => running,
             None => WebClient::start(self.core, &self.app, self.record)?,
         };
-        self.record.change().local_url = client.local_url();
+        self.record.change().shown.local_url = client.local_url();
         self.record.change().guest = client.guest();
         let address = client.address();
         held.web_client = Some(client);
@@ -225,7 +226,7 @@ impl ConnectionWork<'_> {
     fn quick_setup(
         &self,
         url: &ServerUrl,
-        remote: &RemoteServer,
+        remote: &Arc<RemoteServer>,
         target: (&str, u16),
     ) -> Result<(Setup, Connector), Ended> {
         self.record.change().begin(Step::QuickSetup);
@@ -237,7 +238,7 @@ impl ConnectionWork<'_> {
     fn call(
         &self,
         url: &ServerUrl,
-        remote: &RemoteServer,
+        remote: &Arc<RemoteServer>,
         target: (&str, u16),
     ) -> Result<(Setup, Connector), Ended> {
         let mut calls = SetupCalls {
@@ -256,7 +257,7 @@ impl ConnectionWork<'_> {
     }
 
     /// Step 3.
-    fn main_tunnel(&self, remote: &RemoteServer) -> Result<(), Ended> {
+    fn main_tunnel(&self, remote: &Arc<RemoteServer>) -> Result<(), Ended> {
         if !self.core.keeps_main_tunnels() {
             return Ok(());
         }

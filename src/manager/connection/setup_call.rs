@@ -1,5 +1,7 @@
 //! The quick-setup calls of one connection, and what was saved of their answer.
 
+use std::sync::Arc;
+
 use crossbeam_channel::Receiver;
 use zeroize::Zeroizing;
 
@@ -22,7 +24,7 @@ use crate::store::{self, Credentials, random};
 pub(super) struct SetupCalls<'a> {
     pub(super) core: &'a AppState,
     pub(super) url: &'a ServerUrl,
-    pub(super) remote: &'a RemoteServer,
+    pub(super) remote: &'a Arc<RemoteServer>,
     pub(super) record: &'a Owner,
     pub(super) app: &'a AppConfig,
     /// Exposed address.
@@ -107,7 +109,7 @@ impl Caller for SetupCalls<'_> {
         self.record.change().attempt += 1;
         let (saving, saved) = crossbeam_channel::bounded(1);
         self.saved = Some(saved);
-        let (own_port, origin) = (self.app.tunnel_port, self.remote.origin().to_owned());
+        let (own_port, origin) = (self.app.tunnel_port, self.remote.origin.clone());
         let accepted = move |setup: &Setup| {
             let answer = CallAnswer {
                 setup: Box::new(setup.clone()),

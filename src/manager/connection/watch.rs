@@ -13,6 +13,7 @@ use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
 use super::health::{Answer, HealthState};
 use super::probe::Probe;
 use super::record::Owner;
+use crate::sync::spawn;
 
 /// The longest that the first question delays `connected`.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
@@ -144,15 +145,12 @@ impl HealthWatch {
         let (tell, answer): (Sender<Answer>, _) = bounded(1);
         let probe = self.probe.clone();
         // On a thread of its own, as a name's resolution cannot be interrupted; it ends with the answer.
-        let spawned = std::thread::Builder::new()
-            .name("health".into())
-            .stack_size(STACK)
-            .spawn(move || {
-                // Nobody may want it any more.
-                let _ = tell.send(probe.ask());
-            });
+        let spawned = spawn("health", STACK, move || {
+            // Nobody may want it any more.
+            let _ = tell.send(probe.ask());
+        });
         match spawned {
-            Ok(_) => self.answer = Some(answer),
+            Ok(()) => self.answer = Some(answer),
             Err(error) => {
                 log::warn!("no thread to ask an application: {error}");
                 self.due = Some(self.asked + FAILING_PAUSE);

@@ -1,5 +1,6 @@
 //! One HTTP call.
 
+use std::fmt;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -60,6 +61,15 @@ pub(super) enum NoReply {
     Passing(String),
     /// Worth none.
     Lasting(Failure),
+}
+
+impl fmt::Display for NoReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passing(reason) => f.write_str(reason),
+            Self::Lasting(failure) => failure.fmt(f),
+        }
+    }
 }
 
 impl From<String> for NoReply {

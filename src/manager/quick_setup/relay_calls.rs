@@ -13,6 +13,7 @@ use super::redact::SentSecrets;
 use crate::api::relay::SetupCall;
 use crate::manager::ServerUrl;
 use crate::store::{Credentials, to_json};
+use crate::sync::spawn;
 
 /// Time for all of it: nobody waits for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,23 +29,16 @@ pub(crate) fn release(
 ) -> Receiver<()> {
     let (calling, done) = crossbeam_channel::bounded(0);
     // Ends with the call, or the process.
-    let spawned = std::thread::Builder::new()
-        .name("release".into())
-        .stack_size(STACK)
-        .spawn(move || {
-            let _calling: Sender<()> = calling;
-            match call::release(&server, &credentials, &client_app_id, TIMEOUT) {
-                Ok(reply) => {
-                    log::debug!("application {client_app_id}: released: {}", reply.status);
-                }
-                Err(NoReply::Passing(reason)) => {
-                    log::debug!("application {client_app_id}: not released: {reason}");
-                }
-                Err(NoReply::Lasting(failure)) => {
-                    log::debug!("application {client_app_id}: not released: {failure}");
-                }
+    let spawned = spawn("release", STACK, move || {
+        let _calling: Sender<()> = calling;
+        let why = match call::release(&server, &credentials, &client_app_id, TIMEOUT) {
+            Ok(reply) => {
+                return log::debug!("application {client_app_id}: released: {}", reply.status);
             }
-        });
+            Err(none) => none.to_string(),
+        };
+        log::debug!("application {client_app_id}: not released: {why}");
+    });
     if let Err(error) = spawned {
         log::debug!("no thread to release an application: {error}");
     }
@@ -59,10 +53,7 @@ pub(crate) fn release_name(
     id: &str,
 ) -> Result<(), String> {
     let reply = call::release(server, credentials, &format!("{id}?name=free"), TIMEOUT);
-    let reply = reply.map_err(|error| match error {
-        NoReply::Passing(reason) => reason,
-        NoReply::Lasting(failure) => failure.to_string(),
-    })?;
+    let reply = reply.map_err(|none| none.to_string())?;
     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     match answer
         .pointer("/data/name_released")

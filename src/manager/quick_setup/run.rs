@@ -1,8 +1,7 @@
 //! The attempts and the pauses between them.
 
-use crate::sync::Permits;
+use crate::sync::{Permits, spawn};
 use std::sync::LazyLock;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, TryRecvError, bounded, never, select};
@@ -202,19 +201,16 @@ fn start(
         .ok_or_else(|| Failure::Local(too_many()))?;
     let PreparedCall { body, accepted } = prepared;
     let (answer, answered) = bounded(1);
-    thread::Builder::new()
-        .name("quick-setup".to_owned())
-        .stack_size(STACK)
-        .spawn(move || {
-            let _permit = permit;
-            let outcome = judged(&server, post(&server, PATH, &body, pace.call), &body);
-            if let Outcome::Done(setup) = &outcome {
-                accepted(setup);
-            }
-            // Nobody may be waiting any more.
-            let _ = answer.send(outcome);
-        })
-        .map_err(|error| Failure::Local(format!("cannot start a thread: {error}")))?;
+    let spawned = spawn("quick-setup", STACK, move || {
+        let _permit = permit;
+        let outcome = judged(&server, post(&server, PATH, &body, pace.call), &body);
+        if let Outcome::Done(setup) = &outcome {
+            accepted(setup);
+        }
+        // Nobody may be waiting any more.
+        let _ = answer.send(outcome);
+    });
+    spawned.map_err(|error| Failure::Local(format!("cannot start a thread: {error}")))?;
     Ok(answered)
 }
 

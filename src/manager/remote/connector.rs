@@ -33,15 +33,7 @@ pub(crate) struct Connector {
     pub(crate) user: String,
     pub(crate) password: Zeroizing<String>,
     /// Other relays that tunnels may be held at too, the best first; none where the server's last answer named no fleet.
-    pub(crate) others: Option<Vec<OtherRelay>>,
-}
-
-/// Another relay of the same fleet.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct OtherRelay {
-    pub(crate) external_ip: String,
-    pub(crate) tunnel_port: u16,
-    pub(crate) tunnel_url: Option<Endpoint>,
+    pub(crate) others: Option<Vec<quick_setup::Alternate>>,
 }
 
 impl Connector {
@@ -114,17 +106,7 @@ impl Connector {
     }
 }
 
-impl From<&quick_setup::Alternate> for OtherRelay {
-    fn from(named: &quick_setup::Alternate) -> Self {
-        Self {
-            external_ip: named.external_ip.clone(),
-            tunnel_port: named.tunnel_port,
-            tunnel_url: named.tunnel_url.clone(),
-        }
-    }
-}
-
-impl OtherRelay {
+impl quick_setup::Alternate {
     /// Its tunnel server.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, ConnectError> {
         endpoint(

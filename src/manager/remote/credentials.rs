@@ -1,6 +1,6 @@
 //! Identity of this connector at one remote server, in memory and on disk.
 
-use super::connector::{Connector, OtherRelay};
+use super::connector::Connector;
 use crate::manager::quick_setup::{self, Setup};
 use crate::store::{self, CredentialStore, Credentials};
 
@@ -69,11 +69,7 @@ impl ServerCredentials {
                 user: given.username.clone(),
                 password: given.password.clone(),
                 // A given port means one server.
-                others: given
-                    .alternates
-                    .as_ref()
-                    .filter(|_| own_port.is_none())
-                    .map(|others| others.iter().map(OtherRelay::from).collect()),
+                others: given.alternates.clone().filter(|_| own_port.is_none()),
             },
             is_new_identity: !is_same,
         })

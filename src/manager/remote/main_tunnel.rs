@@ -19,9 +19,10 @@ use super::command::{Command, MainTunnelProgress};
 use super::connector::Connector;
 use super::credentials::ServerCredentials;
 use super::environment::Environment;
-use super::mailbox::Mailbox;
+use super::server::RemoteServer;
 use super::view::MainTunnelView;
-use crate::manager::local_api::LocalApi;
+use crate::http::Server;
+use crate::manager::local_api;
 use crate::manager::own_listeners::Registered;
 use crate::net::in_words;
 use crate::tunnel::client::{Class, Status, Way};
@@ -37,7 +38,7 @@ pub(super) struct MainTunnel {
     key: Key,
     environment: Arc<Environment>,
     /// Where the tunnel's thread tells that it is connected.
-    mailbox: Weak<Mailbox>,
+    mailbox: Weak<RemoteServer>,
     state: MainTunnelState,
     service: LocalService,
 }
@@ -61,7 +62,7 @@ enum LocalService {
     /// The port is taken, and the tunnel not up yet.
     Bound(TcpListener, Registered, u16),
     Running {
-        _api: LocalApi,
+        _api: Server,
         _registered: Registered,
         port: u16,
     },
@@ -93,7 +94,7 @@ impl ConnectorInfo {
 }
 
 impl MainTunnel {
-    pub(super) fn new(mailbox: &Arc<Mailbox>, environment: Arc<Environment>) -> Self {
+    pub(super) fn new(mailbox: &Arc<RemoteServer>, environment: Arc<Environment>) -> Self {
         Self {
             key: Key {
                 server: mailbox.origin.clone(),
@@ -305,7 +306,7 @@ impl MainTunnel {
             .map_err(|error| format!("cannot save its ports: {error}"))?;
         self.service = match std::mem::take(&mut self.service) {
             LocalService::Bound(listener, _registered, port) => LocalService::Running {
-                _api: LocalApi::start(&self.environment, &self.key.server, listener)
+                _api: local_api::start(&self.environment, &self.key.server, listener)
                     .map_err(|error| format!("cannot start the local API: {}", in_words(error)))?,
                 _registered,
                 port,

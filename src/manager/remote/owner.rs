@@ -5,13 +5,13 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Select, Sender, TryRecvError, never};
 
 use super::command::{BegunCall, CallAnswer, Command, MainTunnelProgress};
-use super::connector::{Connector, OtherRelay};
+use super::connector::Connector;
 use super::credentials::ServerCredentials;
 use super::environment::Environment;
-use super::mailbox::{Mailbox, ServerSnapshot};
 use super::main_tunnel::{ConnectorInfo, MainTunnel};
+use super::server::{RemoteServer, ServerSnapshot};
 use crate::manager::connection::ConnectError;
-use crate::manager::quick_setup::Setup;
+use crate::manager::quick_setup::{Alternate, Setup};
 use crate::net::authority::authority;
 use crate::store;
 use crate::tunnel::known_servers::KnownServers;
@@ -29,12 +29,12 @@ const NO_RELAY_ANY_MORE: &str = "the server was a postern relay and no longer an
 pub(super) struct Owner {
     environment: Arc<Environment>,
     origin: String,
-    commands: Receiver<(Arc<Mailbox>, Command)>,
+    commands: Receiver<(Arc<RemoteServer>, Command)>,
     /// Closed when the program ends.
     closed: Receiver<()>,
     credentials: ServerCredentials,
     /// The relays that the last answer named beside the first; none where it named no fleet.
-    others: Option<Vec<OtherRelay>>,
+    others: Option<Vec<Alternate>>,
     /// Quick-setup calls under way, in the order they began.
     calls: Vec<UnansweredCall>,
     main: MainTunnel,
@@ -44,7 +44,7 @@ pub(super) struct Owner {
     identity: (Sender<()>, Receiver<()>),
     /// Kept while there is something to own, which keeps `commands` open. Dropped after that: who waits for the end finds
     /// the owner by it.
-    mailbox: Option<Arc<Mailbox>>,
+    mailbox: Option<Arc<RemoteServer>>,
     /// Dropped when everything is given back.
     working: Option<Sender<()>>,
 }
@@ -61,7 +61,7 @@ struct UnansweredCall {
 
 /// Events of an owner.
 enum OwnerEvent {
-    Command(Arc<Mailbox>, Command),
+    Command(Arc<RemoteServer>, Command),
     /// The call at this place is over, with an answer perhaps.
     CallIsOver(usize, Option<CallAnswer>),
 }
@@ -72,7 +72,7 @@ impl Owner {
         origin: &str,
         environment: Arc<Environment>,
         closed: Receiver<()>,
-    ) -> (Self, Arc<Mailbox>) {
+    ) -> (Self, Arc<RemoteServer>) {
         let (sender, commands) = crossbeam_channel::unbounded();
         let (working, done) = crossbeam_channel::bounded(0);
         let identity = crossbeam_channel::bounded(0);
@@ -80,7 +80,7 @@ impl Owner {
             main: None,
             identity_changed: identity.1.clone(),
         };
-        let mailbox = Arc::new(Mailbox::new(origin, sender, done, first));
+        let mailbox = Arc::new(RemoteServer::new(origin, sender, done, first));
         let owner = Self {
             origin: origin.to_owned(),
             commands,
@@ -259,8 +259,7 @@ impl Owner {
             };
             self.pin(accepted.connector.endpoint(), fingerprint.as_deref())?;
             for other in given.alternates.iter().flatten() {
-                let endpoint = OtherRelay::from(other).endpoint();
-                self.pin(endpoint, Some(&other.fingerprint))?;
+                self.pin(other.endpoint(), Some(&other.fingerprint))?;
             }
             if let (Some(keys), Some(fleet)) = (&keys, &given.fleet)
                 && keys.contains(&fleet.key)

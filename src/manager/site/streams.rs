@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::site_gateway::SiteGateway;
 use super::stream_connection::{IDLE_TIME, StreamConnection, Work};
 use crate::http::server::{Next, Parkable, Parked, ParkingLot, Steps, carry};
-use crate::sync::Permits;
+use crate::sync::{Permits, spawn};
 use crate::tunnel::client::Serve;
 
 /// Bytes of stack of the thread: it seals and writes for a tunnel. Code that is not optimised needs more.
@@ -112,10 +112,7 @@ impl Streams {
         let lot = Arc::new(ParkingLot::new()?);
         let (streams, own) = (Arc::clone(self), Arc::clone(&lot));
         // A thread because it waits; ends with the application's tunnel.
-        std::thread::Builder::new()
-            .name("app-streams".into())
-            .stack_size(STACK)
-            .spawn(move || carry(&streams, &own))?;
+        spawn("app-streams", STACK, move || carry(&streams, &own))?;
         Ok(lot)
     }
 }
