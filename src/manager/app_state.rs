@@ -22,7 +22,7 @@ pub(crate) struct AppState {
     /// When it began.
     pub(crate) since: SystemTime,
     pub(crate) apps: AppStore,
-    /// What the owners of remote servers share: its members are this state's.
+    /// Shared with the owners of remote servers: its members are this state's.
     pub(crate) environment: Arc<Environment>,
     pub(crate) servers: Servers,
     pub(crate) expiries: Expiries,
@@ -33,8 +33,6 @@ pub(crate) struct AppState {
     pub(crate) web_clients: &'static dyn WebClients,
     /// Which remote server an application is connected through.
     pub(crate) choice: ServerChoice,
-    /// True if remote servers may be reached without TLS.
-    pub(crate) insecure: bool,
     /// Which applications this process works for.
     pub(crate) applications: Applications,
     pub(crate) notices: Vec<String>,
@@ -105,10 +103,13 @@ impl AppState {
         }
     }
 
-    /// The result of an application whose time is over, if it is.
-    pub(crate) fn lapsed(&self, app: &AppConfig) -> Option<ConnectResult> {
-        let is_over = self.expiries.is_over(app);
-        is_over.then(|| self.connections.lapsed(&app.id))
+    /// Result of an application's connection, or of the last one where its time is over.
+    pub(crate) fn result(&self, app: &AppConfig) -> Option<ConnectResult> {
+        let lapsed = || {
+            let is_over = self.expiries.is_over(app);
+            is_over.then(|| self.connections.lapsed(&app.id))
+        };
+        self.connections.result_beside(app).or_else(lapsed)
     }
 
     /// Ends what is over; the time until something else is.

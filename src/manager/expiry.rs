@@ -33,8 +33,12 @@ impl Expiries {
     }
 
     /// When an application ends; none where it does not by itself. Notes nothing: who asks may have an old copy.
-    pub(crate) fn of(&self, app: &AppConfig) -> Option<Expiry> {
-        self.at(app, Clocks::now())
+    pub(crate) fn at(&self, app: &AppConfig, now: Clocks) -> Option<Expiry> {
+        let expires = app.expires.as_ref()?;
+        let known = self.known.lock();
+        let seen = known.get(&app.id).filter(|end| end.expires == *expires);
+        let read = || self.ends.expiry(&app.id, expires, now);
+        Some(seen.map_or_else(read, |end| end.expiry))
     }
 
     /// Notes the end of an application as it is stored, in place of one that it had before; whether it has one.
@@ -46,14 +50,6 @@ impl Expiries {
     pub(crate) fn is_over(&self, app: &AppConfig) -> bool {
         let now = Clocks::now();
         app.has_lapsed() || self.at(app, now).is_some_and(|end| end.is_over(now))
-    }
-
-    fn at(&self, app: &AppConfig, now: Clocks) -> Option<Expiry> {
-        let expires = app.expires.as_ref()?;
-        let known = self.known.lock();
-        let seen = known.get(&app.id).filter(|end| end.expires == *expires);
-        let read = || self.ends.expiry(&app.id, expires, now);
-        Some(seen.map_or_else(read, |end| end.expiry))
     }
 
     fn note_at(&self, stored: &AppConfig, now: Clocks) -> bool {
@@ -122,8 +118,7 @@ mod tests {
 
     fn ending(wall: SystemTime) -> AppConfig {
         let body = json!({"protocol": "http", "expires": rfc3339(wall)});
-        let app = AppInput::parse(&body, true).unwrap().into_new();
-        app.unwrap_or_else(|_| panic!("no random bytes"))
+        AppInput::parse(&body, true).unwrap().into_new()
     }
 
     #[test]

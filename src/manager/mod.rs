@@ -194,7 +194,6 @@ fn core_of(options: Options) -> Arc<AppState> {
         home,
         since: SystemTime::now(),
         choice,
-        insecure: options.insecure,
         notices: options.notices,
         audit,
         applications: options.applications,

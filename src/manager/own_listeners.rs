@@ -48,7 +48,11 @@ impl OwnListeners {
         let address = listener.local_addr()?;
         all.push((address, what));
         drop(all);
-        Ok((listener, self.registered(address)))
+        let registered = Registered {
+            all: self.clone(),
+            address,
+        };
+        Ok((listener, registered))
     }
 
     /// For a tunnel or a question of the application's health: any address but theirs. `own` may be dialled all the same.
@@ -87,13 +91,6 @@ impl OwnListeners {
 
     fn has_port(&self, port: u16) -> bool {
         self.all().iter().any(|(own, _)| own.port() == port)
-    }
-
-    fn registered(&self, address: SocketAddr) -> Registered {
-        Registered {
-            all: self.clone(),
-            address,
-        }
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Listener>> {

@@ -48,7 +48,7 @@ pub(crate) struct ServerChoice {
     stand_in: Mutex<Arc<StandIn>>,
     pub(crate) store: ServerStore,
     /// True if servers on other machines may be reached without TLS.
-    insecure: bool,
+    pub(crate) insecure: bool,
 }
 
 /// Choice with the current list.
@@ -122,11 +122,6 @@ impl ServerChoice {
     /// True if the command line gives the server of all applications without one.
     pub(crate) fn is_named(&self) -> bool {
         self.named.is_some()
-    }
-
-    /// True if servers on other machines may be reached without TLS.
-    pub(crate) fn insecure(&self) -> bool {
-        self.insecure
     }
 
     /// Relay on this machine.
@@ -240,7 +235,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut choice = choice(&DataDir::at(dir.path().join("home")), None);
         let body = serde_json::json!({"protocol": "http"});
-        let mut app = AppInput::parse(&body, true).unwrap().into_new().unwrap();
+        let mut app = AppInput::parse(&body, true).unwrap().into_new();
         let of = |choice: &ServerChoice, app: &AppConfig| {
             let url = choice.now().unwrap().of(app);
             url.map(|url| url.to_string()).unwrap_or_default()

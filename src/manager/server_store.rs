@@ -319,7 +319,7 @@ mod tests {
         store.remember(&b).unwrap();
         let app = |name: &str| {
             let body = serde_json::json!({"protocol": "http", "name": name});
-            AppInput::parse(&body, false).unwrap().into_new().unwrap()
+            AppInput::parse(&body, false).unwrap().into_new()
         };
         let mut apps = [app("names"), app("stays"), app("free")];
         apps[0].server = Some("https://a.example/".into());

@@ -33,8 +33,7 @@ pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
 
 fn with_connection(core: &AppState, app: &AppConfig) -> App {
     let mut shown = app.shown();
-    let is_over = || core.lapsed(app);
-    let connection = core.connections.result_beside(app).or_else(is_over);
+    let connection = core.result(app);
     if app.server.is_none() && !core.choice.is_named() {
         shown.server.clone_from(&app.used_server);
     }
@@ -192,5 +191,5 @@ fn input(core: &AppState, request: &Request) -> Result<AppInput, ApiError> {
 
 /// The application that a body describes.
 pub(super) fn parsed(core: &AppState, body: &Value) -> Result<AppInput, ApiError> {
-    AppInput::parse(body, core.insecure).map_err(|invalid| wrong(&invalid))
+    AppInput::parse(body, core.choice.insecure).map_err(|invalid| wrong(&invalid))
 }

@@ -49,11 +49,7 @@ pub(super) fn disconnect(core: &Arc<AppState>, request: &Request) -> Answer {
 pub(super) fn status(core: &Arc<AppState>, request: &Request) -> Answer {
     let id = id(request);
     let result = match core.apps.find(id) {
-        Ok(app) => {
-            let is_over = || core.lapsed(&app);
-            let result = core.connections.result_beside(&app);
-            result.or_else(is_over).unwrap_or_default()
-        }
+        Ok(app) => core.result(&app).unwrap_or_default(),
         // An application that was removed elsewhere may still be connected.
         Err(error) => core.connections.result(id).ok_or_else(|| failed(error))?,
     };

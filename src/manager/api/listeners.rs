@@ -43,7 +43,8 @@ pub(super) fn list(_: &Arc<AppState>, _: &Request) -> Answer {
     } else {
         processes(user)
     };
-    Ok(Response::ok(shown(&sockets, &owners, &own_name())))
+    let ours = name_of(Path::new("/proc/self"));
+    Ok(Response::ok(shown(&sockets, &owners, &ours)))
 }
 
 /// By port, without those of processes that are called `ours`.
@@ -121,10 +122,6 @@ fn sockets_of<'a>(process: &Path, files: &'a mut usize) -> impl Iterator<Item = 
 fn name_of(process: &Path) -> String {
     let name = fs::read(process.join("comm")).unwrap_or_default();
     String::from_utf8_lossy(&name).trim_end().to_owned()
-}
-
-fn own_name() -> String {
-    name_of(Path::new("/proc/self"))
 }
 
 #[cfg(test)]

@@ -212,7 +212,7 @@ fn version(core: &Arc<AppState>, _: &Request) -> Answer {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         server: default.map(|server| server.to_string()),
         embedded: stand_in.is_some_and(|stand_in| stand_in.is_embedded),
-        insecure: core.insecure,
+        insecure: core.choice.insecure,
         notices,
         network_variables: Some(network_variables()),
     }))

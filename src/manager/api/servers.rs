@@ -26,7 +26,7 @@ pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
 pub(super) fn put(core: &Arc<AppState>, request: &Request) -> Answer {
     let wanted: ServerUpdate = request.json()?;
     let server =
-        ServerUrl::parse(&wanted.url, core.choice.insecure()).map_err(ApiError::bad_request)?;
+        ServerUrl::parse(&wanted.url, core.choice.insecure).map_err(ApiError::bad_request)?;
     let matters = wanted.enroll_token.is_some() || wanted.default.is_some();
     core.choice.store.put(&server, wanted).map_err(refused)?;
     log::info!("server {}: saved", server.origin());

@@ -2,7 +2,6 @@
 
 use std::time::SystemTime;
 
-use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 
 use super::app::AppConfig;
@@ -11,8 +10,8 @@ use super::fields::FIELDS;
 use super::reader;
 pub use super::reader::Invalid;
 use super::site_words;
-use crate::store::from_json;
 use crate::store::time::rfc3339;
+use crate::store::{from_json, random};
 
 /// A checked application that has no identifier yet.
 pub struct AppInput {
@@ -24,10 +23,6 @@ pub struct AppInput {
     /// True if it moves to the default server, whatever server it used before.
     moves: bool,
 }
-
-/// The system gives no random bytes.
-#[derive(Debug)]
-pub struct NoRandom;
 
 impl AppInput {
     /// Reads a body; `insecure` lets a remote server be reached without TLS.
@@ -72,15 +67,15 @@ impl AppInput {
     }
 
     /// A new application.
-    pub fn into_new(self) -> Result<AppConfig, NoRandom> {
+    pub fn into_new(self) -> AppConfig {
         let now = rfc3339(SystemTime::now());
-        Ok(AppConfig {
-            id: new_id()?,
+        AppConfig {
+            id: random::hex(&random::bytes::<8>()),
             site_words: Some(site_words::draw()),
             created_at: now.clone(),
             updated_at: now,
             ..self.app
-        })
+        }
     }
 
     /// Identity among shared applications: equal for the same target and name.
@@ -97,13 +92,13 @@ impl AppInput {
 
     /// A new application that is never stored, with the identifier that its user wants; its site's words are the same
     /// for the same identifier.
-    pub(crate) fn into_temporary(self, id: &str) -> Result<AppConfig, NoRandom> {
-        Ok(AppConfig {
+    pub(crate) fn into_temporary(self, id: &str) -> AppConfig {
+        AppConfig {
             id: id.to_owned(),
             site_words: Some(site_words::of(id)),
             temporary: true,
-            ..self.into_new()?
-        })
+            ..self.into_new()
+        }
     }
 
     /// True if `old`'s database password would go to another address than it was given for.
@@ -152,19 +147,13 @@ impl AppInput {
     }
 }
 
-fn new_id() -> Result<String, NoRandom> {
-    let mut bytes = [0; 8];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandom)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
     fn app(body: &Value) -> AppConfig {
-        AppInput::parse(body, false).unwrap().into_new().unwrap()
+        AppInput::parse(body, false).unwrap().into_new()
     }
 
     fn wrong(body: &Value) -> Vec<String> {

@@ -36,8 +36,6 @@ pub enum Error {
     NameTaken(String),
     /// No application has this identifier.
     Unknown(String),
-    /// The system gives no random bytes.
-    NoRandom,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -85,13 +83,12 @@ impl AppStore {
     /// Adds an application.
     pub fn add(&self, draft: AppInput) -> Result<AppConfig, Error> {
         let is_named = draft.is_named();
-        self.insert(draft.into_new().map_err(|_| Error::NoRandom)?, is_named)
+        self.insert(draft.into_new(), is_named)
     }
 
     /// Adds one that is never stored, with this identifier. Where its name is another's, it gets a number behind it.
     pub fn add_temporary(&self, draft: AppInput, id: &str) -> Result<AppConfig, Error> {
-        let app = draft.into_temporary(id).map_err(|_| Error::NoRandom)?;
-        self.insert(app, false)
+        self.insert(draft.into_temporary(id), false)
     }
 
     fn insert(&self, app: AppConfig, is_named: bool) -> Result<AppConfig, Error> {
@@ -252,7 +249,6 @@ impl Error {
             Self::Full => Some("remove an unused one"),
             Self::NameTaken(_) => Some("choose another name"),
             Self::Unknown(_) => Some("see 'postern app list'"),
-            Self::NoRandom => None,
         }
     }
 }
@@ -264,7 +260,6 @@ impl fmt::Display for Error {
             Self::Full => write!(f, "limit of {MAX_APPS} applications reached"),
             Self::NameTaken(name) => write!(f, "another application is named '{name}'"),
             Self::Unknown(id) => write!(f, "there is no application {id:?}"),
-            Self::NoRandom => write!(f, "cannot get random bytes from the system"),
         }
     }
 }

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, never, select};
+use crossbeam_channel::{Receiver, at, never, select};
 
 use super::error::{ConnectError, Ended};
 use super::map::{NewConnection, Refused};
@@ -93,21 +93,26 @@ fn run(core: &Arc<AppState>, record: &Owner, app: AppConfig, predecessor: Option
         // One that takes longer loses its tunnel to this one.
         let _ = predecessor.recv_timeout(PREDECESSOR_WAIT);
     }
-    let (mut app, mut rounds) = (app, Rounds::new());
-    while let Some(error) = round(core, record, &app, &mut rounds)
-        && let Some(awaited) = fail(core, record, &app, &mut rounds, error)
-        && wait_for(core, record, &app, awaited)
+    let mut rounds = Rounds::new();
+    let mut work = ConnectionWork { core, record, app };
+    while let Some(error) = work.round(&mut rounds)
+        && let Some(awaited) = work.fail(&mut rounds, error)
+        && work.wait_for(awaited)
     {
-        app = AppConfig {
+        let app = work.app;
+        work.app = AppConfig {
             // Of what is saved it is told where it has another name; what goes with its command is to have it each time.
             site_name_required: app.temporary && app.site_name_required,
             ..core.apps.find(&app.id).unwrap_or(app)
         };
-        if !rounds::comes_back(core, &app) {
+        if !work.comes_back() {
             record.change().awaited = None;
             break;
         }
-        if !record.change().begin_again(Step::first_of(app.protocol)) {
+        if !record
+            .change()
+            .begin_again(Step::first_of(work.app.protocol))
+        {
             break;
         }
     }
@@ -115,77 +120,6 @@ fn run(core: &Arc<AppState>, record: &Owner, app: AppConfig, predecessor: Option
     if record.is_stopped() {
         core.retire_unused_main_tunnels();
     }
-}
-
-/// One round; gives back what it held. None at the stop signal.
-fn round(
-    core: &Arc<AppState>,
-    record: &Owner,
-    app: &AppConfig,
-    rounds: &mut Rounds,
-) -> Option<ConnectError> {
-    let mut held = HeldResources::default();
-    let app = app.clone();
-    record.record_as(&app, &core.audit);
-    let ended = ConnectionWork { core, record, app }.keep_connected(&mut held, rounds);
-    drop(held);
-    match ended {
-        Err(Ended::Failed(error)) => Some(error),
-        Ok(()) | Err(Ended::Stopped) => None,
-    }
-}
-
-/// A round has failed; answers what the next one waits for, where there is to be one.
-fn fail(
-    core: &AppState,
-    record: &Owner,
-    app: &AppConfig,
-    rounds: &mut Rounds,
-    error: ConnectError,
-) -> Option<Awaited> {
-    let pause = rounds::comes_back(core, app).then(|| rounds.pause());
-    tell(core, record, app, rounds, &error);
-    let awaited = record.fail(error, pause);
-    core.connections
-        .note_failure(record.status().class.unwrap_or(ErrorClass::Local));
-    awaited
-}
-
-/// Logs a failure: one caused by the server once for all applications, others once for each.
-fn tell(
-    core: &AppState,
-    record: &Owner,
-    app: &AppConfig,
-    rounds: &mut Rounds,
-    error: &ConnectError,
-) {
-    let (line, origin) = (error.in_one_line(), record.server());
-    let class = error.class.unwrap_or(ErrorClass::Local);
-    let is_servers = error.is_of_tunnel || is_of_server(class);
-    let level = if is_servers && !core.tunnels.is_main_connected(&origin) {
-        if core.connections.server_is_away(&origin, class, &line) {
-            return;
-        }
-        log::Level::Debug
-    } else if rounds.is_told(&error.error) {
-        log::Level::Debug
-    } else {
-        log::Level::Warn
-    };
-    log::log!(level, "application '{}': {line}", app.name);
-}
-
-fn wait_for(core: &AppState, record: &Owner, app: &AppConfig, awaited: Awaited) -> bool {
-    // Its owner lives while somebody waits for a change of the credentials.
-    let remote = match awaited {
-        Awaited::Moment(_) => None,
-        Awaited::Change => core.server_of(app).ok(),
-    };
-    let remote = remote.and_then(|url| core.servers.of(url.origin()).ok());
-    let changed = remote
-        .as_ref()
-        .map_or_else(never, |remote| remote.snapshot().identity_changed.clone());
-    rounds::wait(record, awaited, &changed)
 }
 
 /// True if a tunnel is not up since its server is not where it was.
@@ -210,6 +144,76 @@ impl Drop for Contained<'_> {
 }
 
 impl ConnectionWork<'_> {
+    /// One round; gives back what it held. None at the stop signal.
+    fn round(&self, rounds: &mut Rounds) -> Option<ConnectError> {
+        let mut held = HeldResources::default();
+        self.record.record_as(&self.app, &self.core.audit);
+        let work = ConnectionWork {
+            app: self.app.clone(),
+            ..*self
+        };
+        let ended = work.keep_connected(&mut held, rounds);
+        drop(held);
+        match ended {
+            Err(Ended::Failed(error)) => Some(error),
+            Ok(()) | Err(Ended::Stopped) => None,
+        }
+    }
+
+    /// A round has failed; answers what the next one waits for, where there is to be one.
+    fn fail(&self, rounds: &mut Rounds, error: ConnectError) -> Option<Awaited> {
+        let pause = self.comes_back().then(|| rounds.pause());
+        self.log_failure(rounds, &error);
+        let awaited = self.record.fail(error, pause);
+        let class = self.record.status().class.unwrap_or(ErrorClass::Local);
+        self.core.connections.note_failure(class);
+        awaited
+    }
+
+    /// Logs a failure: one caused by the server once for all applications, others once for each.
+    fn log_failure(&self, rounds: &mut Rounds, error: &ConnectError) {
+        let (line, origin) = (error.in_one_line(), self.record.server());
+        let class = error.class.unwrap_or(ErrorClass::Local);
+        let is_servers = error.is_of_tunnel || is_of_server(class);
+        let level = if is_servers && !self.core.tunnels.is_main_connected(&origin) {
+            if self.core.connections.server_is_away(&origin, class, &line) {
+                return;
+            }
+            log::Level::Debug
+        } else if rounds.is_told(&error.error) {
+            log::Level::Debug
+        } else {
+            log::Level::Warn
+        };
+        log::log!(level, "application '{}': {line}", self.app.name);
+    }
+
+    /// Waits for what the next round waits for; false when the stop signal came first.
+    fn wait_for(&self, awaited: Awaited) -> bool {
+        // Its owner lives while somebody waits for a change of the credentials.
+        let (due, url) = match awaited {
+            Awaited::Moment(moment) => (at(moment), None),
+            Awaited::Change => (never(), self.core.server_of(&self.app).ok()),
+        };
+        let remote = url.and_then(|url| self.core.servers.of(url.origin()).ok());
+        let changed = remote
+            .as_ref()
+            .map_or_else(never, |remote| remote.snapshot().identity_changed.clone());
+        select! {
+            recv(self.record.stopped()) -> _ => false,
+            recv(self.record.retries()) -> _ => !self.record.is_stopped(),
+            recv(changed) -> _ => true,
+            recv(due) -> _ => true,
+        }
+    }
+
+    /// True if the application is retried automatically, as it is stored now.
+    fn comes_back(&self) -> bool {
+        let stored = self.core.apps.find(&self.app.id);
+        let autoconnect = stored.map_or(self.app.autoconnect, |stored| stored.autoconnect);
+        autoconnect || self.core.connections.was_connected(&self.app.id)
+    }
+
     /// Ends with the stop signal, or with a step that fails.
     fn keep_connected(
         mut self,

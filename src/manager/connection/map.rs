@@ -94,7 +94,7 @@ impl Connections {
         let state = map
             .active
             .get(&app.id)
-            .map_or(ConnectionState::Idle, |active| active.result().status);
+            .map_or(ConnectionState::Idle, |active| active.state());
         let Some(next) = state.on(Event::Connect) else {
             return Ok(state);
         };
@@ -162,9 +162,9 @@ impl Connections {
 
     /// Host keys that tunnels of connections report as changed.
     pub(crate) fn changed_host_keys(&self) -> Vec<HostKey> {
-        self.all()
-            .iter()
-            .filter_map(|active| active.changed_host_key())
+        let all = self.all();
+        all.iter()
+            .filter_map(|active| active.result().host_key)
             .collect()
     }
 
@@ -440,7 +440,7 @@ mod tests {
     fn an_application_is_never_shown_as_disconnected() {
         let connections = Connections::default();
         let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
-        let app = app.unwrap().into_new().unwrap();
+        let app = app.unwrap().into_new();
         let active = Owner::begin(
             (0, 0),
             &app,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::error::ConnectError;
-use super::result::{ConnectResult, HostKey, of_tunnel};
+use super::result::{ConnectResult, of_tunnel};
 use super::state::ConnectionState;
 use super::status::{Awaited, ConnectionStatus};
 use super::step::Step;
@@ -248,11 +248,6 @@ impl ConnectionRecord {
     pub(crate) fn has_place(&self) -> bool {
         let status = self.status();
         status.look().0.is_active() || status.awaited.is_some()
-    }
-
-    /// The host key change that its tunnel reports.
-    pub(crate) fn changed_host_key(&self) -> Option<HostKey> {
-        self.result().host_key
     }
 
     /// True if only a change can help.

@@ -11,7 +11,7 @@ use crate::tunnel::ws::Endpoint;
 
 fn app() -> AppConfig {
     let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
-    app.unwrap().into_new().unwrap()
+    app.unwrap().into_new()
 }
 
 fn active() -> Owner {

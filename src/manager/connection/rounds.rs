@@ -3,14 +3,8 @@
 //! A round is one connect sequence, with the specification's five calls. What is to be connected whenever the program
 //! runs, or was connected since it started, is tried for ever; what a user connected for the first time is not.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, select};
-
-use super::record::ConnectionRecord;
-use super::status::Awaited;
-use crate::manager::app_state::AppState;
-use crate::manager::apps::app::AppConfig;
 use crate::tunnel::client::Pauses;
 
 /// The pause after the first round that failed: the round itself took some ten, unless it was refused.
@@ -55,34 +49,6 @@ impl Rounds {
 /// The pauses between tries of which there is no last.
 pub(super) fn pauses() -> Pauses {
     Pauses::new(FIRST_PAUSE, LONGEST_PAUSE)
-}
-
-/// True if the application is retried automatically, as it is stored now.
-pub(super) fn comes_back(core: &AppState, app: &AppConfig) -> bool {
-    let stored = core.apps.find(&app.id);
-    let autoconnect = stored.map_or(app.autoconnect, |stored| stored.autoconnect);
-    autoconnect || core.connections.was_connected(&app.id)
-}
-
-/// Waits for what the next round waits for; false when the stop signal came first. `changed` is closed when the server
-/// knows this connector by another name or password.
-pub(super) fn wait(record: &ConnectionRecord, awaited: Awaited, changed: &Receiver<()>) -> bool {
-    match awaited {
-        Awaited::Change => select! {
-            recv(record.stopped()) -> _ => false,
-            recv(record.retries()) -> _ => !record.is_stopped(),
-            recv(changed) -> _ => true,
-        },
-        Awaited::Moment(at) => wait_until(record, at),
-    }
-}
-
-fn wait_until(record: &ConnectionRecord, at: Instant) -> bool {
-    select! {
-        recv(record.stopped()) -> _ => false,
-        recv(record.retries()) -> _ => !record.is_stopped(),
-        default(at.saturating_duration_since(Instant::now())) => true,
-    }
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ impl SetupCalls<'_> {
 
     fn body(&self, credentials: &Credentials) -> Zeroizing<Vec<u8>> {
         let app = self.app;
-        let servers = self.core.choice.now().ok();
+        let (servers, now) = (self.core.choice.now().ok(), Clocks::now());
         let code = app.code.as_ref().filter(|_| app.invisible);
         let host_header = Some(&app.host_header)
             .filter(|host| app.protocol.is_visited_by_http() && *host != VISITORS_HOST);
@@ -85,7 +85,7 @@ impl SetupCalls<'_> {
             invisible: app.invisible,
             checks_code: app.invisible && app.protocol.is_database(),
             code_sha256: code.map(|code| random::hex(&sha256(&[code.as_bytes()]))),
-            expires_in: self.core.expiries.of(app).map(seconds_left),
+            expires_in: seconds_left(self.core.expiries.at(app, now), now),
             allow: app.allow.clone(),
             host_header: host_header.cloned(),
             generation: Some(app.signed_out).filter(|number| *number > 0),
@@ -137,10 +137,10 @@ pub(super) fn requires_name(app: &AppConfig) -> bool {
 }
 
 /// Whole seconds, never less than are left nor none.
-fn seconds_left(end: Expiry) -> u64 {
-    let left = end.left(Clocks::now());
+fn seconds_left(end: Option<Expiry>, now: Clocks) -> Option<u64> {
+    let left = end?.left(now);
     let left = left.as_secs() + u64::from(left.subsec_nanos() > 0);
-    left.max(1)
+    Some(left.max(1))
 }
 
 /// Class of a failed call: an answer of 401 and a refused tunnel are one thing to the user.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, TryRecvError};
 
-use super::error::{self, ConnectError};
+use super::error::ConnectError;
 use super::health::Health;
 use super::result::{ConnectResult, Exposed, HostKey, RelayAt, millis_until};
 use super::state::{ConnectionState, Event};
@@ -18,6 +18,9 @@ use crate::plugin::GuestInForce;
 use crate::store::time::rfc3339;
 use crate::tunnel::client::{Snapshot, Status};
 use crate::tunnel::group::TunnelGroup;
+
+/// Least pause after a changed host key. Default 10 s, as between two attempts of a tunnel; the known key may be back.
+const KEY_PAUSE: Duration = Duration::from_secs(10);
 
 /// All that changes of a connection.
 pub(super) struct ConnectionStatus {
@@ -212,12 +215,12 @@ impl ConnectionStatus {
         shown.local_url.clear();
         let lasts = |class: ErrorClass| class.row().cure != Cure::Time;
         let is_refusal = failure.is_refusal || self.class.is_some_and(lasts);
-        self.awaited = pause.map(|pause| {
-            if is_refusal {
-                Awaited::Change
-            } else {
-                Awaited::Moment(Instant::now() + error::pause_after(self.class, pause))
+        self.awaited = pause.map(|pause| match self.class {
+            _ if is_refusal => Awaited::Change,
+            Some(ErrorClass::HostKeyChanged) => {
+                Awaited::Moment(Instant::now() + pause.max(KEY_PAUSE))
             }
+            _ => Awaited::Moment(Instant::now() + pause),
         });
         self.pause = None;
         self.tunnel = None;

@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
+use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 
 use super::health::{Answer, HealthState};
 use super::probe::Probe;
@@ -98,10 +98,7 @@ impl HealthWatch {
         owed: Option<Instant>,
         (due, misses): (Option<Instant>, &Receiver<()>),
     ) -> WatchEnd {
-        let at = |moment: Option<Instant>| {
-            let left = |moment: Instant| moment.saturating_duration_since(Instant::now());
-            moment.map_or_else(never, |moment| after(left(moment)))
-        };
+        let at = |moment: Option<Instant>| moment.map_or_else(never, at);
         let (owed, due) = (at(owed), at(due));
         loop {
             let answer = self.answer.clone().unwrap_or_else(never);
@@ -194,7 +191,7 @@ mod tests {
     #[test]
     fn a_question_that_breaks_off_is_asked_again() {
         let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
-        let app = app.unwrap().into_new().unwrap();
+        let app = app.unwrap().into_new();
         let record = Owner::begin((0, 0), &app, bounded(0).1, Arc::default());
         record
             .change()

@@ -56,11 +56,6 @@ impl SiteGateway {
             requests,
         }
     }
-
-    /// The visitor whose request this is, as far as anybody that is believed says it.
-    pub(super) fn source(&self, head: &Head) -> Option<IpAddr> {
-        self.state.source(head)
-    }
 }
 
 /// The names of an application, and what became of them.
@@ -68,14 +63,8 @@ pub(crate) struct SiteNames {
     pub(crate) naming: Arc<Naming>,
     /// It has sent a visitor to its own address, where no visitor is.
     is_self_named: AtomicBool,
-    /// The last answer to a visitor that could not be passed on.
-    refused: Mutex<Option<RefusedAnswer>>,
-}
-
-/// An answer that could not be passed on.
-struct RefusedAnswer {
-    at: Instant,
-    why: String,
+    /// When the last answer to a visitor could not be passed on, and why.
+    refused: Mutex<Option<(Instant, String)>>,
 }
 
 impl SiteNames {
@@ -104,19 +93,16 @@ impl SiteNames {
     /// Why an answer of the last [`RECENT`] could not be passed on, if one could not.
     pub(crate) fn refused_answer(&self) -> Option<String> {
         let refused = self.refused.lock();
-        let recent = refused.as_ref().filter(|it| it.at.elapsed() < RECENT);
-        recent.map(|refused| refused.why.clone())
+        let recent = refused.as_ref().filter(|(at, _)| at.elapsed() < RECENT);
+        recent.map(|(_, why)| why.clone())
     }
 
     /// Notes such an answer; true where nothing of the kind was noted lately.
     fn note_refused_answer(&self, why: &str) -> bool {
         let mut refused = self.refused.lock();
-        let is_known = |it: &RefusedAnswer| it.at.elapsed() < RECENT && it.why == why;
+        let is_known = |(at, known): &(Instant, String)| at.elapsed() < RECENT && known == why;
         let is_new = !refused.as_ref().is_some_and(is_known);
-        *refused = Some(RefusedAnswer {
-            at: Instant::now(),
-            why: why.to_owned(),
-        });
+        *refused = Some((Instant::now(), why.to_owned()));
         is_new
     }
 }

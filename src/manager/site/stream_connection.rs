@@ -135,7 +135,7 @@ impl StreamConnection {
     /// The visitor is here from the first request on.
     fn note_visitor(&mut self, head: &Head) {
         let requests = &self.gateway.requests;
-        requests.keep_present(&mut self.presence, self.gateway.source(head));
+        requests.keep_present(&mut self.presence, self.gateway.state.source(head));
         requests.begin(SystemTime::now());
     }
 }
