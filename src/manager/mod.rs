@@ -18,6 +18,7 @@ mod app_state;
 mod audit;
 mod connection;
 mod expiry;
+mod list_error;
 mod local_api;
 mod own_listeners;
 mod remote;
@@ -43,7 +44,7 @@ use self::connection::{Ended, PortReservations};
 use self::expiry::Expiries;
 use self::own_listeners::OwnListeners;
 use self::remote::{Connector, Environment, MainTunnelWait, Servers};
-use crate::api::Client;
+use crate::api::{Client, MainTunnel};
 use crate::http::{HostPolicy, InvalidHost, Limits, Server, ServerConfig};
 use crate::plugin::{self, NoPlugins, WebClients};
 use crate::store::{AuditSets, CredentialStore, Credentials, DataDir};
@@ -275,19 +276,6 @@ fn begin_main_tunnel(
     }
 }
 
-/// Reachability of a remote server, as its main tunnel shows.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// Nothing was set up with it: the first connect asks it.
-    NotAsked,
-    /// It is being asked.
-    Asking,
-    /// Its main tunnel is connected.
-    Reached,
-    /// It is not, for this reason.
-    Failing(String),
-}
-
 impl Running {
     /// Its API, called in this process.
     pub(crate) fn client(&self) -> Client {
@@ -299,23 +287,15 @@ impl Running {
         self.server.addr()
     }
 
-    /// The server of applications that name none, and whether it is reached; none where there is no server.
-    pub fn server(&self) -> Option<(ServerUrl, Reach)> {
+    /// The server of applications that name none, and its main tunnel, if it is set up; none where there is no server.
+    pub(crate) fn server(&self) -> Option<(ServerUrl, Option<MainTunnel>)> {
         let server = self.core.choice.now().ok()?.default().ok()??;
         let all = self.core.servers.all();
         let remote = all.iter().find(|remote| remote.origin == server.origin());
-        let main = remote.and_then(|remote| {
-            let snapshot = remote.snapshot();
-            let main = snapshot.main.as_ref()?;
-            Some(main.shown(server.origin()))
-        });
-        let reach = match main {
-            None => Reach::NotAsked,
-            Some(main) if main.status == "connected" => Reach::Reached,
-            Some(main) if !main.error.is_empty() => Reach::Failing(main.error),
-            Some(_) => Reach::Asking,
-        };
-        Some((server, reach))
+        let snapshot = remote.map(|remote| remote.snapshot());
+        let main = snapshot.as_ref().and_then(|of| of.main.as_ref());
+        let main = main.map(|main| main.shown(server.origin()));
+        Some((server, main))
     }
 
     /// Another relay on this machine serves applications where no server is named; `listeners` are this process's then.

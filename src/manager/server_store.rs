@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::apps::app::AppConfig;
+use super::list_error::Error;
 use super::server_url::ServerUrl;
 use crate::api::ServerUpdate;
 use crate::store::time::rfc3339;
@@ -54,20 +55,6 @@ pub struct KnownServer {
     /// Since when it is known, RFC 3339.
     #[serde(default)]
     pub added_at: String,
-}
-
-/// Why the list could not be read or changed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// The per-user directory.
-    Store(store::Error),
-    /// There are [`MAX_SERVERS`] already.
-    Full,
-    /// A value that cannot be kept: the field, and why.
-    Value(&'static str, &'static str),
-    /// These applications name the server, or stay with it.
-    InUse(Vec<String>),
 }
 
 impl ServerStore {
@@ -159,7 +146,7 @@ impl ServerList {
     fn put(&mut self, server: &ServerUrl, change: ServerUpdate) -> Result<(), Error> {
         let origin = server.origin();
         if !self.servers.contains_key(origin) && self.servers.len() >= MAX_SERVERS {
-            return Err(Error::Full);
+            return Err(Error::Full(MAX_SERVERS, "servers"));
         }
         let known = self.servers.entry(origin.to_owned());
         let known = known.or_insert_with(|| KnownServer {
@@ -210,25 +197,6 @@ fn check(field: &'static str, text: &str, is_short: bool) -> Result<(), Error> {
         return Ok(());
     };
     Err(Error::Value(field, why))
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Store(error) => write!(f, "{error}"),
-            Self::Full => write!(f, "limit of {MAX_SERVERS} servers reached"),
-            Self::Value(field, why) => write!(f, "{field} {why}"),
-            Self::InUse(names) => write!(f, "in use by {}", names.join(", ")),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<store::Error> for Error {
-    fn from(error: store::Error) -> Self {
-        Self::Store(error)
-    }
 }
 
 /// Shows no token.
@@ -347,6 +315,6 @@ mod tests {
                 .remember(&url(&format!("https://s{number}.example")))
                 .unwrap();
         }
-        assert!(matches!(store.remember(&a), Err(Error::Full)));
+        assert!(matches!(store.remember(&a), Err(Error::Full(..))));
     }
 }

@@ -56,29 +56,24 @@ impl WebClient {
             .plugins
             .serves(protocol)
             .map_err(|error| ConnectError::new(ErrorClass::Plugin, error.to_string()))?;
-        let outcome = if added {
-            started(core, app, record)?
-        } else {
-            None
+        let outcome = match added {
+            true => started(core, app, record)?,
+            false => None,
         };
-        match outcome {
-            None => Err(ConnectError::new(
-                ErrorClass::Plugin,
-                format!("unsupported protocol '{protocol}'"),
-            )
-            .into()),
-            Some(Err(error)) => {
-                let fault = ConnectError::new(ErrorClass::Plugin, error.message);
-                Err(fault.refused(error.is_denied).into())
-            }
-            Some(Ok((served, registered))) => Ok(Self {
-                served: Some(served),
-                is_invisible: app.invisible,
-                admitted: None,
-                host: None,
-                _registered: registered,
-            }),
-        }
+        let outcome = outcome.ok_or_else(|| {
+            let unsupported = format!("unsupported protocol '{protocol}'");
+            ConnectError::new(ErrorClass::Plugin, unsupported)
+        })?;
+        let (served, registered) = outcome.map_err(|error| {
+            ConnectError::new(ErrorClass::Plugin, error.message).refused(error.is_denied)
+        })?;
+        Ok(Self {
+            served: Some(served),
+            is_invisible: app.invisible,
+            admitted: None,
+            host: None,
+            _registered: registered,
+        })
     }
 
     /// How the database is asked, and who tells when it has to be.

@@ -13,7 +13,6 @@ use crate::manager::connection::{ConnectResult, ConnectionState};
 use crate::manager::quick_setup::REVOKED;
 use crate::manager::remote::Connector;
 use crate::manager::server_choice::CurrentServers;
-use crate::manager::server_store::Error;
 use crate::manager::server_url::ServerUrl;
 use crate::store;
 
@@ -28,7 +27,7 @@ pub(super) fn put(core: &Arc<AppState>, request: &Request) -> Answer {
     let server =
         ServerUrl::parse(&wanted.url, core.choice.insecure).map_err(ApiError::bad_request)?;
     let matters = wanted.enroll_token.is_some() || wanted.default.is_some();
-    core.choice.store.put(&server, wanted).map_err(refused)?;
+    core.choice.store.put(&server, wanted).map_err(failed)?;
     log::info!("server {}: saved", server.origin());
     if matters {
         core.connections.server_has_changed(server.origin());
@@ -46,22 +45,12 @@ pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
     let origin = server.origin();
     let shown = ServersView::of(core)?.shown(&server);
     let apps = core.apps.list().map_err(failed)?;
-    if !core.choice.store.remove(origin, &apps).map_err(refused)? {
+    if !core.choice.store.remove(origin, &apps).map_err(failed)? {
         return Err(ApiError::not_found(format!("{server} is not in the list")));
     }
     log::info!("server {origin}: removed");
     core.retire_unused_main_tunnels();
     Ok(Response::ok(shown))
-}
-
-fn refused(error: Error) -> ApiError {
-    let text = error.to_string();
-    match error {
-        Error::Value(..) => ApiError::bad_request(text),
-        Error::Full => ApiError::too_many(text),
-        Error::InUse(names) => ApiError::new(409, text).with("applications", names),
-        Error::Store(error) => ApiError::internal(text).with("hint", error.hint()),
-    }
 }
 
 /// Returns the status word and the hint for errors that retrying does not fix.

@@ -1,10 +1,10 @@
 //! `.apps`: the sealed list of applications.
 
-use std::fmt;
 use std::time::SystemTime;
 
 use super::app::AppConfig;
 use super::app_input::AppInput;
+pub use crate::manager::list_error::Error;
 use crate::store::time::rfc3339;
 use crate::store::{self, DataDir, JsonFile, random};
 use crate::sync::Mutex;
@@ -22,20 +22,6 @@ pub struct AppStore {
     /// None where every application is a temporary one.
     file: Option<JsonFile<AppList>>,
     temporary: Mutex<Vec<AppConfig>>,
-}
-
-/// Why the list could not be read or changed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// The per-user directory.
-    Store(store::Error),
-    /// There are [`MAX_APPS`] already.
-    Full,
-    /// Another application has this name.
-    NameTaken(String),
-    /// No application has this identifier.
-    Unknown(String),
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -94,7 +80,7 @@ impl AppStore {
     fn insert(&self, app: AppConfig, is_named: bool) -> Result<AppConfig, Error> {
         self.change(|apps| {
             if apps.len() >= MAX_APPS {
-                return Err(Error::Full);
+                return Err(Error::Full(MAX_APPS, "applications"));
             }
             let app = named_alone(apps, app, is_named)?;
             apps.push(app.clone());
@@ -241,37 +227,6 @@ fn unknown(id: &str) -> Error {
     Error::Unknown(id.chars().take(40).collect())
 }
 
-impl Error {
-    /// Hint for the user.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Store(error) => Some(error.hint()),
-            Self::Full => Some("remove an unused one"),
-            Self::NameTaken(_) => Some("choose another name"),
-            Self::Unknown(_) => Some("see 'postern app list'"),
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Store(error) => write!(f, "{error}"),
-            Self::Full => write!(f, "limit of {MAX_APPS} applications reached"),
-            Self::NameTaken(name) => write!(f, "another application is named '{name}'"),
-            Self::Unknown(id) => write!(f, "there is no application {id:?}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<store::Error> for Error {
-    fn from(error: store::Error) -> Self {
-        Self::Store(error)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -409,7 +364,7 @@ mod tests {
                 .add_temporary(draft(&number.to_string()), &number.to_string())
                 .unwrap();
         }
-        assert!(matches!(store.add(draft("more")), Err(Error::Full)));
+        assert!(matches!(store.add(draft("more")), Err(Error::Full(..))));
         assert_eq!(store.list().unwrap().len(), MAX_APPS);
     }
 }

@@ -14,7 +14,6 @@ use super::result::{ConnectResult, EXPIRED, HostKey};
 use super::state::{ConnectionState, Event};
 use crate::api::ErrorClass;
 use crate::manager::apps::app::AppConfig;
-use crate::manager::quick_setup::Setup;
 use crate::store::time::in_words;
 use crate::sync::{Changes, Mutex, MutexGuard};
 
@@ -23,7 +22,11 @@ pub const MAX_ACTIVE: usize = crate::limits::CONNECTED;
 
 /// All connections of a process.
 #[derive(Default)]
-pub(crate) struct Connections(Mutex<ConnectionMap>);
+pub(crate) struct Connections {
+    map: Mutex<ConnectionMap>,
+    /// Where servers are.
+    pub(super) places: Places,
+}
 
 #[derive(Default)]
 struct ConnectionMap {
@@ -38,8 +41,6 @@ struct ConnectionMap {
     numbers: HashMap<String, (u64, u64)>,
     /// Servers that are away, as it was told.
     outages: Outages,
-    /// Where servers are.
-    places: Places,
     /// Attempts that failed since the program started, by cause.
     failures: BTreeMap<&'static str, u64>,
     /// Applications that were connected since the program started.
@@ -213,27 +214,12 @@ impl Connections {
 
     /// One tunnel to the server with this origin is up, so that the others can be.
     pub(crate) fn server_answers(&self, origin: &str) {
-        self.map().places.found(origin);
+        self.places.found(origin);
         for active in self.all() {
             if active.is_through(origin) {
                 active.try_now();
             }
         }
-    }
-
-    /// The server with this origin has answered a quick-setup call.
-    pub(super) fn note_place(&self, origin: &str, setup: &Setup) {
-        self.map().places.note(origin, setup);
-    }
-
-    /// True if the server has named another place for tunnels since it gave this answer.
-    pub(super) fn is_elsewhere(&self, origin: &str, setup: &Setup) -> bool {
-        self.map().places.is_elsewhere(origin, setup)
-    }
-
-    /// True for the one of those that miss the server that is to ask where it is.
-    pub(super) fn is_to_ask(&self, origin: &str) -> bool {
-        self.map().places.is_to_ask(origin, Instant::now())
     }
 
     /// The machine has slept: nothing waits any longer.
@@ -345,7 +331,7 @@ impl Connections {
     }
 
     fn map(&self) -> MutexGuard<'_, ConnectionMap> {
-        self.0.lock()
+        self.map.lock()
     }
 }
 

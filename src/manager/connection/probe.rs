@@ -69,25 +69,23 @@ struct HeadAnswer {
 
 /// Asks an application once, without a password.
 pub(crate) fn answers(app: &AppConfig) -> Result<(), String> {
-    let target = TargetProbe {
-        protocol: app.protocol,
-        host: app.ip.clone(),
-        port: app.port,
-        may_dial: None,
-        names: None,
-    };
-    Probe::Target(target).ask().map_err(|failing| failing.error)
+    let answer = Probe::of(app, None, None).ask();
+    answer.map_err(|failing| failing.error)
 }
 
 impl Probe {
     /// That of an application with its own address.
-    pub(super) fn of(app: &AppConfig, names: Arc<SiteNames>, may_dial: MayDial) -> Self {
+    pub(super) fn of(
+        app: &AppConfig,
+        names: Option<Arc<SiteNames>>,
+        may_dial: Option<MayDial>,
+    ) -> Self {
         Self::Target(TargetProbe {
             protocol: app.protocol,
             host: app.ip.clone(),
             port: app.port,
-            may_dial: Some(may_dial),
-            names: Some(names),
+            may_dial,
+            names,
         })
     }
 

@@ -94,8 +94,9 @@ impl ConnectionWork<'_> {
         if tunnel.snapshot().status == Status::Connected {
             return Ok(Applied::Done);
         }
-        let (origin, connections) = (self.record.server(), &self.core.connections);
-        if !connections.is_elsewhere(&origin, held.setup()) && connections.is_to_ask(&origin) {
+        let (origin, places) = (self.record.server(), &self.core.connections.places);
+        if !places.is_elsewhere(&origin, held.setup()) && places.is_to_ask(&origin, Instant::now())
+        {
             match self.ask_again(held) {
                 Ok(_) => {}
                 Err(Ended::Stopped) => return Err(Ended::Stopped),
@@ -104,7 +105,7 @@ impl ConnectionWork<'_> {
                 }
             }
         }
-        if connections.is_elsewhere(&origin, held.setup()) {
+        if places.is_elsewhere(&origin, held.setup()) {
             return Ok(Applied::Elsewhere);
         }
         Ok(Applied::Done)

@@ -252,7 +252,7 @@ impl ConnectionWork<'_> {
         };
         let setup = calls.run()?;
         let saved = calls.saved()?;
-        self.core.connections.note_place(url.origin(), &setup);
+        self.core.connections.places.note(url.origin(), &setup);
         Ok((setup, saved))
     }
 
@@ -419,7 +419,7 @@ impl ConnectionWork<'_> {
             }
             None => {
                 let may_dial = self.core.listeners.may_dial(None);
-                let probe = Probe::of(&self.app, names, may_dial);
+                let probe = Probe::of(&self.app, Some(names), Some(may_dial));
                 HealthWatch::begin(&self.app.name, probe, missed, false)
             }
         }

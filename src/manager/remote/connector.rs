@@ -21,10 +21,12 @@ use crate::tunnel::ws::Endpoint;
 /// The least pause after the loss of a tunnel: long enough for the loss to be shown.
 const PAUSE_AFTER_LOSS: Duration = Duration::from_millis(300);
 
-/// Complete connector info but for the API port.
+/// Complete connector info.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Connector {
     pub(crate) external_ip: String,
+    /// The remote port of the main tunnel.
+    pub(crate) api_port: u16,
     /// How far inside the network whoever named that was reached.
     pub(crate) server_class: AddressClass,
     /// 0 if `tunnel_url` is the only way.
@@ -44,6 +46,7 @@ impl Connector {
         }
         Some(Self {
             external_ip: credentials.external_ip.clone()?,
+            api_port: credentials.api_port?,
             server_class: class_of(origin, credentials)?,
             tunnel_port: credentials.tunnel_port?,
             tunnel_url: credentials
@@ -87,6 +90,21 @@ impl Connector {
         });
         let others = self.others(known).into_iter().flatten();
         first.into_iter().chain(others).collect()
+    }
+
+    /// True if a main tunnel made with the other leads to the same: in a fleet all relays do, and nothing that runs ends
+    /// since another one is named first.
+    pub(super) fn leads_as(&self, other: &Self) -> bool {
+        let is_of_fleet = self.others.is_some() && other.others.is_some();
+        let anywhere = |connector: &Self| {
+            let mut place = connector.clone();
+            place.others = None;
+            if is_of_fleet {
+                (place.external_ip, place.tunnel_port, place.tunnel_url) = Default::default();
+            }
+            place
+        };
+        anywhere(self) == anywhere(other)
     }
 
     /// The settings of a tunnel that forwards `remote`.

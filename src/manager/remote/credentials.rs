@@ -63,6 +63,7 @@ impl ServerCredentials {
         Ok(Accepted {
             connector: Connector {
                 external_ip: given.external_ip.clone(),
+                api_port: given.api_port,
                 server_class: setup.server_class,
                 tunnel_port,
                 tunnel_url: given.tunnel_url.clone().filter(|_| own_port.is_none()),

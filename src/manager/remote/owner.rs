@@ -8,7 +8,7 @@ use super::command::{BegunCall, CallAnswer, Command, MainTunnelProgress};
 use super::connector::Connector;
 use super::credentials::ServerCredentials;
 use super::environment::Environment;
-use super::main_tunnel::{ConnectorInfo, MainTunnel};
+use super::main_tunnel::MainTunnel;
 use super::server::{RemoteServer, ServerSnapshot};
 use crate::manager::connection::ConnectError;
 use crate::manager::quick_setup::{Alternate, Setup};
@@ -24,6 +24,9 @@ const FLEET: &str = "fleet";
 /// take the place of the application's own.
 const NO_RELAY_ANY_MORE: &str = "the server was a postern relay and no longer answers as one: ask its operator, or \
     reset its identity";
+
+/// Why there is no main tunnel where nothing of a server's answer is kept, or no more.
+const INCOMPLETE: &str = "the connector data is incomplete: connect again";
 
 /// The owner of one server's state; [`Owner::run`] is its thread.
 pub(super) struct Owner {
@@ -326,7 +329,7 @@ impl Owner {
 
     /// Sets the main tunnel up with what is known now, unless that is done, and tells those who wait.
     fn set_up_main_tunnel(&mut self) {
-        match self.connector_info() {
+        match self.connector() {
             Ok(info) => {
                 self.main.set_up(info, &mut self.credentials);
                 self.main_tunnel_has_changed();
@@ -335,20 +338,14 @@ impl Owner {
         }
     }
 
-    fn connector_info(&mut self) -> Result<ConnectorInfo, String> {
+    fn connector(&mut self) -> Result<Connector, String> {
         let credentials = self.credentials.get(false);
         let credentials = credentials.map_err(|error| error.to_string())?;
         let connector = Connector::of(&self.origin, &credentials);
-        match (connector, credentials.api_port) {
-            (Some(connector), Some(api_port)) => Ok(ConnectorInfo {
-                connector: Connector {
-                    others: self.others.clone(),
-                    ..connector
-                },
-                api_port,
-            }),
-            _ => Err("the connector data is incomplete: connect again".into()),
-        }
+        Ok(Connector {
+            others: self.others.clone(),
+            ..connector.ok_or(INCOMPLETE)?
+        })
     }
 
     fn main_tunnel_is_up(&mut self) {
@@ -402,8 +399,7 @@ impl Owner {
     fn end_main_tunnel(&mut self) {
         self.main.retire();
         self.publish();
-        let gone = "the connector data is incomplete: connect again";
-        self.tell_waiting(&MainTunnelProgress::Failed(gone.into()));
+        self.tell_waiting(&MainTunnelProgress::Failed(INCOMPLETE.into()));
     }
 
     fn identity_has_changed(&mut self) {

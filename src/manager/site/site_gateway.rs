@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crossbeam_channel::Sender;
 
 use super::door::Door;
-use super::target::Target;
+use super::target;
 use crate::gateway::{Beside, Events, GatewayState, Naming, RequestStats, Served, Server, path};
 use crate::http::h1::head::Head;
 use crate::manager::apps::app::AppConfig;
@@ -45,9 +45,8 @@ impl SiteGateway {
             requests: Arc::clone(&requests),
             missed,
         });
-        let is_tls = app.protocol == Protocol::Https;
-        let target = Target::new((&app.ip, app.port), is_tls, may_dial);
-        door.leads_to(target.into_open(Arc::clone(&naming), events.clone()));
+        let open = target::open(app, may_dial, Arc::clone(&naming), events.clone());
+        door.leads_to(open);
         let stats: Arc<RequestStats> = Arc::clone(&requests.stats);
         let beside = Beside { naming, events };
         let state = GatewayState::beside(beside, (door.clone(), Arc::clone(&door.auth)), stats);
