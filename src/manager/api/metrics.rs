@@ -37,68 +37,62 @@ const APPLICATIONS: [Family<Connection>; 15] = [
         name: "postern_application_connected",
         kind: "gauge",
         help: "1 if the application is connected.",
-        tell: |of, to| {
-            let is_up = of.result.status == ConnectionState::Connected;
-            to.value(Some(u8::from(is_up)));
-        },
+        tell: |of, to| to.value([u8::from(of.result.status == ConnectionState::Connected)]),
     },
     Family {
         name: "postern_application_failing",
         kind: "gauge",
         help: "1 if the connected application does not answer.",
         tell: |of, to| {
-            let health = of.result.health.as_ref();
-            to.value(health.map(|health| u8::from(health.error.is_some())));
+            to.value(
+                of.result
+                    .health
+                    .iter()
+                    .map(|it| u8::from(it.error.is_some())),
+            )
         },
     },
     Family {
         name: "postern_application_received_bytes_total",
         kind: "counter",
         help: "Bytes from visitors through the current tunnel.",
-        tell: |of, to| to.value(Some(of.result.bytes_in)),
+        tell: |of, to| to.value([of.result.bytes_in]),
     },
     Family {
         name: "postern_application_sent_bytes_total",
         kind: "counter",
         help: "Bytes to visitors through the current tunnel.",
-        tell: |of, to| to.value(Some(of.result.bytes_out)),
+        tell: |of, to| to.value([of.result.bytes_out]),
     },
     Family {
         name: "postern_application_reconnects_total",
         kind: "counter",
         help: "Reconnects of the current tunnel.",
-        tell: |of, to| to.value(Some(of.result.reconnects)),
+        tell: |of, to| to.value([of.result.reconnects]),
     },
     Family {
         name: "postern_application_streams",
         kind: "gauge",
         help: "Open streams of the current tunnel.",
-        tell: |of, to| to.value(of.figures.tunnel.as_ref().map(|tunnel| tunnel.streams)),
+        tell: |of, to| to.value(of.figures.tunnel.iter().map(|it| it.streams)),
     },
     Family {
         name: "postern_application_streams_total",
         kind: "counter",
         help: "Streams opened by the current tunnel.",
-        tell: |of, to| to.value(of.figures.tunnel.as_ref().map(|tunnel| tunnel.opened)),
+        tell: |of, to| to.value(of.figures.tunnel.iter().map(|it| it.opened)),
     },
     Family {
         name: "postern_application_visitors",
         kind: "gauge",
         help: "Current visitors.",
-        tell: |of, to| to.value(of.result.visitors.as_ref().map(|visitors| visitors.now)),
+        tell: |of, to| to.value(of.result.visitors.iter().map(|it| it.now)),
     },
     Family {
         name: "postern_application_requests_total",
         kind: "counter",
         help: "Requests, or streams, of visitors since the application was connected.",
-        tell: |of, to| {
-            to.value(
-                of.result
-                    .visitors
-                    .as_ref()
-                    .map(|visitors| visitors.requests),
-            )
-        },
+        tell: |of, to| to.value(of.result.visitors.iter().map(|it| it.requests)),
     },
     Family {
         name: "postern_application_latency_seconds",
@@ -111,47 +105,37 @@ const APPLICATIONS: [Family<Connection>; 15] = [
         kind: "counter",
         help: "Requests by status class; for databases, statements by result.",
         tell: |of, to| {
-            let answers = of.figures.answers.iter();
-            to.by("class", answers.flat_map(|(classes, _)| classes.clone()));
+            to.by(
+                "class",
+                of.figures.answers.iter().flat_map(|it| it.0.clone()),
+            )
         },
     },
     Family {
         name: "postern_application_answer_duration_seconds",
         kind: "histogram",
         help: "Duration of these requests.",
-        tell: |of, to| to.durations(of.figures.answers.as_ref().map(|(_, took)| *took)),
+        tell: |of, to| to.durations(of.figures.answers.iter().map(|it| it.1)),
     },
     Family {
         name: "postern_application_first_byte_seconds",
         kind: "histogram",
         help: "Time from a request to the first byte of its answer.",
-        tell: |of, to| {
-            to.durations(
-                of.figures
-                    .requests
-                    .as_ref()
-                    .map(|requests| requests.first_byte.read()),
-            )
-        },
+        tell: |of, to| to.durations(of.figures.requests.iter().map(|it| it.first_byte.read())),
     },
     Family {
         name: "postern_application_refusals_total",
         kind: "counter",
         help: "Requests refused here or answered incompletely, by cause.",
-        tell: |of, to| {
-            let requests = of.figures.requests.iter();
-            to.by_cause(requests.flat_map(|requests| requests.refusals()));
-        },
+        tell: |of, to| to.by_cause(of.figures.requests.iter().flat_map(|it| it.refusals())),
     },
     Family {
         name: "postern_application_stream_refusals_total",
         kind: "counter",
         help: "Failed streams, by cause: max_streams (or no room), or target (no answer there).",
         tell: |of, to| {
-            let refused = of.figures.tunnel.iter().map(|tunnel| tunnel.refused);
-            to.by_cause(
-                refused.flat_map(|(full, target)| [("max_streams", full), ("target", target)]),
-            );
+            let (full, target) = of.figures.tunnel.as_ref().map_or((0, 0), |it| it.refused);
+            to.by_cause([("max_streams", full), ("target", target)]);
         },
     },
 ];
@@ -162,16 +146,13 @@ const MAIN_TUNNELS: [Family<Option<Snapshot>>; 3] = [
         name: "postern_main_tunnel_up",
         kind: "gauge",
         help: "1 if the main tunnel of a server is connected.",
-        tell: |of, to| {
-            let is_up = of.as_ref().is_some_and(|of| of.status == Status::Connected);
-            to.value(Some(u8::from(is_up)));
-        },
+        tell: |of, to| to.value([u8::from(of.iter().any(|it| it.status == Status::Connected))]),
     },
     Family {
         name: "postern_main_tunnel_reconnects_total",
         kind: "counter",
         help: "Reconnects of the main tunnel.",
-        tell: |of, to| to.value(Some(of.as_ref().map_or(0, |of| of.reconnects))),
+        tell: |of, to| to.value([of.as_ref().map_or(0, |of| of.reconnects)]),
     },
     Family {
         name: "postern_main_tunnel_latency_seconds",
@@ -182,8 +163,8 @@ const MAIN_TUNNELS: [Family<Option<Snapshot>>; 3] = [
 ];
 
 impl Samples<'_> {
-    fn value(&mut self, value: Option<impl Display>) {
-        if let Some(value) = value {
+    fn value(&mut self, value: impl IntoIterator<Item = impl Display>) {
+        for value in value {
             self.text.sample(self.name, self.labels, value);
         }
     }
@@ -197,12 +178,12 @@ impl Samples<'_> {
     }
 
     /// Causes that never occurred are left out: each would be a line an application.
-    fn by_cause(&mut self, counts: impl Iterator<Item = (&'static str, u64)>) {
-        self.by("cause", counts.filter(|(_, count)| *count > 0));
+    fn by_cause(&mut self, counts: impl IntoIterator<Item = (&'static str, u64)>) {
+        self.by("cause", counts.into_iter().filter(|(_, count)| *count > 0));
     }
 
-    fn durations(&mut self, took: Option<Durations>) {
-        if let Some(took) = took {
+    fn durations(&mut self, took: impl IntoIterator<Item = Durations>) {
+        for took in took {
             self.text.histogram(self.name, self.labels, &took);
         }
     }

@@ -5,6 +5,7 @@ use crate::net::percent;
 use std::fmt;
 use std::net::IpAddr;
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -25,40 +26,56 @@ const MAX_NAME: usize = 255;
 const MAX_ALTERNATES: usize = 8;
 /// Bytes of a password or a code.
 const MAX_SECRET: usize = 1024;
+/// Name of the only port that may be 0.
+const TUNNEL_PORT: &str = "connector.tunnel_port";
+const NO_PORT: &str = "it is not a port from 1 to 65535";
 
 /// Assignment by a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Setup {
     /// The connector's tunnel.
+    #[serde(alias = "Connector")]
     pub connector: Connector,
     /// The application.
+    #[serde(alias = "App")]
     pub app: App,
     /// Code for visitors of an invisible application.
+    #[serde(default, alias = "APIKey", deserialize_with = "key_or_none")]
     pub api_key: ApiKey,
     /// How far inside the network the server was reached; behind a proxy a name counts as public.
+    #[serde(skip, default = "public")]
     pub server_class: AddressClass,
 }
 
 /// How the connector reaches the tunnel server.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 pub struct Connector {
     /// A host name or an IP address; no brackets.
+    #[serde(alias = "ExternalIP")]
     pub external_ip: String,
     /// The remote port of the main tunnel.
+    #[serde(alias = "APIPort", deserialize_with = "port_or_none")]
     pub api_port: u16,
     /// The user name of tunnel connections.
+    #[serde(alias = "Username")]
     pub username: String,
-    /// Their password.
+    /// Their password. Wiped when it is dropped, whether or not the rest of the answer is taken.
+    #[serde(alias = "Password")]
     pub password: Zeroizing<String>,
     /// The tunnel server's port, where the server names it; 0 if `tunnel_url` is the only way.
+    #[serde(default, alias = "TunnelPort", deserialize_with = "tunnel_port")]
     pub tunnel_port: Option<u16>,
     /// The tunnel server at the server's own host, for networks that let out nothing but web traffic.
+    #[serde(default, alias = "TunnelURL", deserialize_with = "tunnel_url")]
     pub tunnel_url: Option<Endpoint>,
     /// The fingerprint of the tunnel server's host key, where the server names it.
+    #[serde(default, alias = "Fingerprint")]
     pub fingerprint: Option<String>,
     /// Other relays of the same fleet that may be dialled, the best first; none from a server that is of no fleet.
+    #[serde(default, deserialize_with = "alternates")]
     pub alternates: Option<Vec<Alternate>>,
     /// The keys of these and of the first, vouched for; none from a relay of an earlier version.
+    #[serde(default, deserialize_with = "fleet")]
     pub(crate) fleet: Option<FleetKeys>,
 }
 
@@ -114,7 +131,7 @@ pub struct ApiKey {
     /// Where the code is shown: a host, or an `http` or `https` URL.
     #[serde(alias = "NHPServer")]
     pub nhp_server: String,
-    /// The authorization code. Wiped when it is dropped, whether or not the rest of the answer is taken.
+    /// The authorization code. Wiped as [`Connector::password`] is.
     #[serde(alias = "Code")]
     pub code: Zeroizing<String>,
     /// The application's id there.
@@ -294,12 +311,15 @@ pub(super) fn read(body: &[u8]) -> Result<Setup, Refusal> {
     if let Some(code) = envelope.failure() {
         return Err(Refusal::Code(code, envelope.message()));
     }
-    let parts = match serde_json::from_slice::<Wrapped>(body) {
-        Ok(Wrapped { data: Some(parts) }) => parts,
+    let setup: Setup = match serde_json::from_slice::<Wrapped>(body) {
+        Ok(Wrapped { data: Some(setup) }) => setup,
         Ok(Wrapped { data: None }) => serde_json::from_slice(body).map_err(shape)?,
         Err(error) => return Err(shape(error)),
     };
-    parts.checked()
+    let connector = setup.connector.checked()?;
+    setup.app.check()?;
+    setup.api_key.check()?;
+    Ok(Setup { connector, ..setup })
 }
 
 /// The `message` of a JSON answer, for the one that comes with an error status.
@@ -311,6 +331,9 @@ pub(super) fn message(body: &[u8]) -> Option<String> {
 /// Serde's own text quotes values, and one of them may be a password in the wrong place.
 fn shape(error: serde_json::Error) -> Refusal {
     let text = error.to_string();
+    if text.starts_with(TUNNEL_PORT) {
+        return Refusal::Value(TUNNEL_PORT, NO_PORT);
+    }
     let field = text
         .strip_prefix("missing field `")
         .and_then(|rest| rest.split('`').next());
@@ -363,97 +386,30 @@ impl Envelope {
 #[derive(Deserialize)]
 struct Wrapped {
     #[serde(default, alias = "Data")]
-    data: Option<Parts>,
+    data: Option<Setup>,
 }
 
-#[derive(Deserialize)]
-struct Parts {
-    #[serde(alias = "Connector")]
-    connector: RawConnector,
-    #[serde(alias = "App")]
-    app: App,
-    #[serde(default, alias = "APIKey")]
-    api_key: Option<ApiKey>,
-}
-
-#[derive(Deserialize)]
-struct RawConnector {
-    #[serde(alias = "ExternalIP")]
-    external_ip: String,
-    #[serde(alias = "APIPort")]
-    api_port: i64,
-    #[serde(alias = "Username")]
-    username: String,
-    #[serde(alias = "Password")]
-    /// Wiped as [`ApiKey::code`] is.
-    password: Zeroizing<String>,
-    #[serde(default, alias = "TunnelPort")]
-    tunnel_port: Option<i64>,
-    #[serde(default, alias = "TunnelURL", deserialize_with = "tunnel_url")]
-    tunnel_url: Option<Endpoint>,
-    #[serde(default, alias = "Fingerprint")]
-    fingerprint: Option<String>,
-    /// One that cannot be read is one less.
-    #[serde(default)]
-    alternates: Value,
-    /// One that cannot be read vouches for nothing.
-    #[serde(default)]
-    fleet: Value,
-}
-
-impl Parts {
-    fn checked(self) -> Result<Setup, Refusal> {
-        let (app, api_key) = (self.app, self.api_key.unwrap_or_default());
-        let connector = self.connector.checked()?;
-        app.check()?;
-        api_key.check()?;
-        Ok(Setup {
-            connector,
-            app,
-            api_key,
-            server_class: AddressClass::Public,
-        })
-    }
-}
-
-impl RawConnector {
-    fn checked(self) -> Result<Connector, Refusal> {
-        let tunnel_url = self.tunnel_url;
+impl Connector {
+    fn checked(mut self) -> Result<Self, Refusal> {
         // A server that leaves the tunnel's port open may say 0; with a URL it has none.
-        let tunnel_port = self.tunnel_port;
-        let tunnel_port = tunnel_port.filter(|number| *number != 0 || tunnel_url.is_some());
-        let fingerprint = self.fingerprint.filter(|text| !text.is_empty());
-        if let Some(fingerprint) = &fingerprint {
+        let (port_given, url) = (self.tunnel_port, &self.tunnel_url);
+        self.tunnel_port = port_given.filter(|port| *port != 0 || url.is_some());
+        self.fingerprint = self.fingerprint.filter(|text| !text.is_empty());
+        if let Some(fingerprint) = &self.fingerprint {
             check("connector.fingerprint", fingerprint, MAX_NAME)?;
         }
         given("connector.username", &self.username, MAX_NAME)?;
         given("connector.password", &self.password, MAX_SECRET)?;
-        let external_ip = host("connector.external_ip", self.external_ip)?;
-        let is_other = |other: &Alternate| {
-            other.external_ip != external_ip
-                || tunnel_port != Some(other.tunnel_port.into())
-                || (other.tunnel_port == 0 && other.tunnel_url != tunnel_url)
-        };
-        let alternates = self.alternates.as_array().map(|offered| {
-            let known = offered.iter().take(MAX_ALTERNATES).filter_map(alternate);
-            known.filter(is_other).collect()
-        });
-        Ok(Connector {
-            fleet: from_json(&self.fleet).ok(),
-            alternates,
-            external_ip,
-            api_port: port("connector.api_port", self.api_port)?,
-            username: self.username,
-            password: self.password,
-            tunnel_port: tunnel_port
-                .map(|number| match number {
-                    0 => Ok(0),
-                    number => port("connector.tunnel_port", number),
-                })
-                .transpose()?,
-            tunnel_url,
-            fingerprint,
-        })
+        self.external_ip = host("connector.external_ip", self.external_ip)?;
+        port("connector.api_port", self.api_port)?;
+        if let Some(others) = &mut self.alternates {
+            others.retain(|other| {
+                other.external_ip != self.external_ip
+                    || self.tunnel_port != Some(other.tunnel_port)
+                    || (other.tunnel_port == 0 && other.tunnel_url != self.tunnel_url)
+            });
+        }
+        Ok(self)
     }
 }
 
@@ -479,7 +435,7 @@ impl App {
         if !self.site_url.is_empty() {
             site("app.site_url", &self.site_url)?;
         }
-        port("app.resource.port", self.resource.port.into()).map(drop)
+        port("app.resource.port", self.resource.port)
     }
 }
 
@@ -517,10 +473,41 @@ fn port_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
     Ok(u16::try_from(i64::deserialize(from)?).unwrap_or_default())
 }
 
-fn port(name: &'static str, number: i64) -> Result<u16, Refusal> {
-    match u16::try_from(number) {
-        Ok(0) | Err(_) => Err(Refusal::Value(name, "it is not a port from 1 to 65535")),
-        Ok(port) => Ok(port),
+fn tunnel_port<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u16>, D::Error> {
+    let number = Option::<i64>::deserialize(from)?;
+    let number = number.map(u16::try_from).transpose();
+    number.map_err(|_| D::Error::custom(TUNNEL_PORT))
+}
+
+/// Those that can be used.
+fn alternates<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Alternate>>, D::Error> {
+    let offered = Value::deserialize(from)?;
+    let read = |all: &Vec<Value>| {
+        all.iter()
+            .take(MAX_ALTERNATES)
+            .filter_map(alternate)
+            .collect()
+    };
+    Ok(offered.as_array().map(read))
+}
+
+/// Keys that cannot be read vouch for nothing.
+fn fleet<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FleetKeys>, D::Error> {
+    Ok(from_json(&Value::deserialize(from)?).ok())
+}
+
+fn key_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<ApiKey, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+fn public() -> AddressClass {
+    AddressClass::Public
+}
+
+fn port(name: &'static str, number: u16) -> Result<(), Refusal> {
+    match number {
+        0 => Err(Refusal::Value(name, NO_PORT)),
+        _ => Ok(()),
     }
 }
 
