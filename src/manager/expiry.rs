@@ -97,11 +97,7 @@ impl Expiries {
             .map(|(id, end)| (id.clone(), end.expires.clone(), end.expiry))
             .collect();
         drop(known);
-        let all = waiting.iter();
-        self.ends.note(
-            all.map(|(id, expires, expiry)| (&**id, &**expires, *expiry)),
-            now,
-        );
+        self.ends.note(&waiting, now);
         (over, left)
     }
 }

@@ -230,7 +230,10 @@ fn begin(core: &Arc<AppState>) {
         }
         let name = app.name.clone();
         if let Err(refused) = connection::begin(core, app) {
-            log::warn!("application '{name}' was not connected at start: {refused}");
+            log::warn!(
+                "application '{name}' was not connected at start: {}",
+                refused.error
+            );
         }
     }
 }

@@ -65,23 +65,17 @@ pub fn chosen_server(
     enroll_token: Option<Zeroizing<String>>,
 ) -> Result<Option<ServerAccess>, String> {
     let list = ServerStore::new(home.clone()).read();
-    let list = match (list, &named) {
-        (Ok(list), _) => list,
+    let list = match named {
         // A given server needs no list.
-        (Err(_), Some(_)) => ServerList::default(),
-        (Err(error), None) => return Err(error.to_string()),
+        Some(_) => list.unwrap_or_default(),
+        None => list.map_err(|error| error.to_string())?,
     };
-    let server = match named {
-        Some(server) => server,
-        None => match list.default_server() {
-            Some(known) => ServerUrl::parse(&known.url, false)?,
-            None => return Ok(None),
-        },
-    };
-    let enroll_token = enroll_token.or_else(|| list.token(server.origin()));
-    Ok(Some(ServerAccess {
+    let kept = list.default_server().filter(|_| named.is_none());
+    let kept = kept.map(|known| ServerUrl::parse(&known.url, false));
+    let server = named.or(kept.transpose()?);
+    Ok(server.map(|server| ServerAccess {
+        enroll_token: enroll_token.or_else(|| list.token(server.origin())),
         server,
-        enroll_token,
     }))
 }
 

@@ -3,7 +3,6 @@
 //! It is read anew each time, as other processes write it too: `postern server` does without a running manager.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -42,7 +41,7 @@ pub struct ServerList {
 }
 
 /// One of them.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub struct KnownServer {
     /// Its URL, as [`ServerUrl`] shows it.
     pub url: String,
@@ -199,13 +198,6 @@ fn check(field: &'static str, text: &str, is_short: bool) -> Result<(), Error> {
     Err(Error::Value(field, why))
 }
 
-/// Shows no token.
-impl fmt::Debug for KnownServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KnownServer({})", self.url)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,7 +227,7 @@ mod tests {
         store.put(&a, token("hush")).unwrap();
         let list = store.read().unwrap();
         let known = list.get(a.origin()).unwrap();
-        assert!(known.label.is_none() && !format!("{known:?}").contains("hush"));
+        assert!(known.label.is_none() && known.enroll_token.is_some());
         let label = |label: Option<&str>| ServerUpdate {
             label: Some(label.map(str::to_owned)),
             ..ServerUpdate::default()

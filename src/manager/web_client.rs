@@ -162,7 +162,7 @@ fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Resul
     let bound = Arc::new(Mutex::new(None));
     let (clients, protocol) = (core.web_clients, app.protocol.name());
     let database = Database {
-        statements: Arc::clone(record.statements()),
+        statements: Arc::clone(&record.statements),
         ..database(core, app, guest(app)?, bind(core, &bound))
     };
     let spawned = spawn("web-client", STACK, move || {
@@ -180,7 +180,7 @@ fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Resul
     spawned
         .map_err(|error| ConnectError::local(format!("no thread for the web client: {error}")))?;
     select! {
-        recv(record.stopped()) -> _ => Err(Ended::Stopped),
+        recv(record.stopped) -> _ => Err(Ended::Stopped),
         recv(outcome) -> outcome => match outcome {
             Ok(outcome) => Ok(outcome),
             Err(_) => Err(ConnectError::new(ErrorClass::Plugin, "plugin error: the web client stopped while it started").into()),

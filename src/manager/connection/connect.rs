@@ -7,8 +7,9 @@
 //!       └─────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! That is one round; [`rounds`] says when another follows one that failed, and [`sequence`](super::sequence) has the
-//! steps 1 to 6.
+//! That is one round, with the specification's five calls; [`sequence`](super::sequence) has the steps 1 to 6. What is to
+//! be connected whenever the program runs, or was connected since it started, is tried for ever; what a user connected
+//! for the first time is not.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,11 +17,11 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, at, never, select};
 
 use super::error::{ConnectError, Ended};
-use super::map::{NewConnection, Refused};
+use super::map::NewConnection;
 use super::outages::is_of_server;
 use super::record::Owner;
 use super::relays::RelayWatch;
-use super::rounds::{self, Rounds};
+use super::result::{EXPIRED, EXTEND};
 use super::sequence::{ConnectionWork, HeldResources};
 use super::state::{ConnectionState, Event};
 use super::status::{Awaited, Site};
@@ -32,7 +33,7 @@ use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_store;
 use crate::sync::spawn;
-use crate::tunnel::client::{Class, Status};
+use crate::tunnel::client::{Class, Pauses, Status};
 use crate::tunnel::group::TunnelGroup;
 
 /// Bytes of a connection thread's stack: the store and its cipher; calls and TLS have threads of their own.
@@ -47,11 +48,16 @@ const SEQUENCE_PAUSE: Duration = Duration::from_secs(10);
 /// has turned anything away.
 const MOVED_PAUSE: Duration = Duration::from_secs(1);
 
+/// The pause after the first round that failed: the round itself took some ten, unless it was refused.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause: one call a minute is little to a server, and an hour's outage costs a minute more.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
 /// Begins an application's connection, unless there is one; answers its status.
-pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionState, Refused> {
+pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionState, ConnectError> {
     if core.expiries.is_over(&app) {
         core.connections.note_failure(ErrorClass::Expired);
-        return Err(Refused::Expired);
+        return Err(ConnectError::new(ErrorClass::Expired, EXPIRED).hint(EXTEND));
     }
     let (of_thread, of_work) = (Arc::clone(core), app.clone());
     core.connections.connect(&app, |new| {
@@ -81,7 +87,10 @@ pub(crate) fn leave(core: &Arc<AppState>, origin: &str) {
         }
         let name = app.name.clone();
         if let Err(refused) = begin(core, app) {
-            log::warn!("application '{name}' was not reconnected: {refused}");
+            log::warn!(
+                "application '{name}' was not reconnected: {}",
+                refused.error
+            );
         }
     }
 }
@@ -143,6 +152,45 @@ impl Drop for Contained<'_> {
     }
 }
 
+/// The rounds of one connection.
+struct Rounds {
+    pauses: Pauses,
+    /// Error of the last round, so that an outage is logged once.
+    told: String,
+}
+
+impl Rounds {
+    fn new() -> Self {
+        Self {
+            pauses: pauses(),
+            told: String::new(),
+        }
+    }
+
+    /// A round has succeeded: the next failure is a new one.
+    fn reset(&mut self) {
+        self.pauses.reset();
+        self.told.clear();
+    }
+
+    /// The pause before the next round.
+    fn pause(&mut self) -> Duration {
+        self.pauses.next()
+    }
+
+    /// Checks whether this failure was already logged.
+    fn is_told(&mut self, error: &str) -> bool {
+        let is_told = self.told == error;
+        error.clone_into(&mut self.told);
+        is_told
+    }
+}
+
+/// The pauses between tries of which there is no last.
+fn pauses() -> Pauses {
+    Pauses::new(FIRST_PAUSE, LONGEST_PAUSE)
+}
+
 impl ConnectionWork<'_> {
     /// One round; gives back what it held. None at the stop signal.
     fn round(&self, rounds: &mut Rounds) -> Option<ConnectError> {
@@ -200,7 +248,7 @@ impl ConnectionWork<'_> {
             .as_ref()
             .map_or_else(never, |remote| remote.snapshot().identity_changed.clone());
         select! {
-            recv(self.record.stopped()) -> _ => false,
+            recv(self.record.stopped) -> _ => false,
             recv(self.record.retries()) -> _ => !self.record.is_stopped(),
             recv(changed) -> _ => true,
             recv(due) -> _ => true,
@@ -294,7 +342,7 @@ impl ConnectionWork<'_> {
         health: &mut HealthWatch,
     ) -> Result<(), Ended> {
         // Changes made while it was connecting come first.
-        let (mut pauses, mut owed) = (rounds::pauses(), Some(Instant::now()));
+        let (mut pauses, mut owed) = (pauses(), Some(Instant::now()));
         let mut relays = RelayWatch::new(tunnel);
         loop {
             let looks = (relays.next_look(), &held.misses());
@@ -324,7 +372,7 @@ impl ConnectionWork<'_> {
         // A wish from before the pause does not end it.
         while self.record.retries().try_recv().is_ok() {}
         select! {
-            recv(self.record.stopped()) -> _ => Err(Ended::Stopped),
+            recv(self.record.stopped) -> _ => Err(Ended::Stopped),
             recv(self.record.retries()) -> _ => Ok(()),
             default(time) => Ok(()),
         }
@@ -350,5 +398,23 @@ impl ConnectionWork<'_> {
             }
             Err(error) => Err(ConnectError::local(error.to_string()).into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_from_five_seconds_to_a_minute() {
+        let mut rounds = Rounds::new();
+        for seconds in [5, 10, 20, 40, 60, 60] {
+            let whole = Duration::from_secs(seconds);
+            let pause = rounds.pause();
+            assert!(pause <= whole && pause >= whole * 3 / 4, "{pause:?}");
+        }
+        rounds.reset();
+        assert!(rounds.pause() <= FIRST_PAUSE);
+        assert!(!rounds.is_told("gone") && rounds.is_told("gone") && !rounds.is_told("other"));
     }
 }

@@ -7,10 +7,11 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
+use super::error::ConnectError;
 use super::outages::Outages;
 use super::places::Places;
 use super::record::{ConnectionRecord, Owner};
-use super::result::{ConnectResult, EXPIRED, HostKey};
+use super::result::{ConnectResult, HostKey};
 use super::state::{ConnectionState, Event};
 use crate::api::ErrorClass;
 use crate::manager::apps::app::AppConfig;
@@ -57,40 +58,16 @@ pub(super) struct NewConnection {
     pub(super) working: Sender<()>,
 }
 
-/// Why a connection was not begun.
-#[derive(Debug)]
-pub(crate) enum Refused {
-    /// There are [`MAX_ACTIVE`].
-    TooMany,
-    /// The program ends.
-    Ending,
-    /// Its time is over.
-    Expired,
-    /// The system has no thread for it.
-    NoThread(io::Error),
-}
-
-impl Refused {
-    /// The HTTP status of the call.
-    pub(crate) fn status(&self) -> u16 {
-        match self {
-            Self::TooMany => ErrorClass::Limit.row().http,
-            Self::Expired => ErrorClass::Expired.row().http,
-            Self::Ending | Self::NoThread(_) => 503,
-        }
-    }
-}
-
 impl Connections {
     /// Begins a connection, unless there is one; answers its status. `spawn` starts its thread.
     pub(super) fn connect(
         &self,
         app: &AppConfig,
         spawn: impl FnOnce(NewConnection) -> io::Result<()>,
-    ) -> Result<ConnectionState, Refused> {
+    ) -> Result<ConnectionState, ConnectError> {
         let mut map = self.map();
         if map.is_closed {
-            return Err(Refused::Ending);
+            return Err(ConnectError::local("the program is ending"));
         }
         let state = map
             .active
@@ -101,16 +78,19 @@ impl Connections {
         };
         if map.count_others(&app.id) >= MAX_ACTIVE {
             *map.failures.entry(ErrorClass::Limit.code()).or_default() += 1;
-            return Err(Refused::TooMany);
+            let full = format!("limit of {MAX_ACTIVE} connections reached; disconnect one first");
+            return Err(ConnectError::new(ErrorClass::Limit, full));
         }
-        map.begin(app, spawn).map_err(Refused::NoThread)?;
+        map.begin(app, spawn).map_err(|error| {
+            ConnectError::local(format!("no thread for the connection: {error}"))
+        })?;
         Ok(next)
     }
 
     /// Ends an application's connection, wherever it is; answers what is closed when all is given back.
     pub(crate) fn disconnect(&self, id: &str) -> Option<Receiver<()>> {
         let ended = self.map().end(id)?;
-        Some(ended.done().clone())
+        Some(ended.done.clone())
     }
 
     /// Ends the connection of an application whose time is over. What it came to stays known until there is another.
@@ -205,21 +185,14 @@ impl Connections {
 
     /// Refusal from the server with this origin if it revoked the connector.
     pub(crate) fn revocation(&self, origin: &str) -> Option<ConnectResult> {
-        let through = self.all();
-        let through = through.iter().filter(|active| active.is_through(origin));
-        through
-            .map(|active| active.result())
-            .find(|result| result.class() == ErrorClass::Revoked.code())
+        let mut results = self.all_through(origin).map(|active| active.result());
+        results.find(|result| result.class() == ErrorClass::Revoked.code())
     }
 
     /// One tunnel to the server with this origin is up, so that the others can be.
     pub(crate) fn server_answers(&self, origin: &str) {
         self.places.found(origin);
-        for active in self.all() {
-            if active.is_through(origin) {
-                active.try_now();
-            }
-        }
+        self.all_through(origin).for_each(|active| active.try_now());
     }
 
     /// The machine has slept: nothing waits any longer.
@@ -238,10 +211,8 @@ impl Connections {
         if let Some((away, through)) = told {
             log::warn!("{origin}: reconnected after {away}; {through}");
         }
-        for active in self.all() {
-            if active.is_through(origin) {
-                active.server_is_back();
-            }
+        for active in self.all_through(origin) {
+            active.server_is_back();
         }
     }
 
@@ -249,7 +220,7 @@ impl Connections {
     pub(crate) fn application_has_changed(&self, id: &str) {
         if let Some(active) = self.find(id) {
             active.application_has_changed();
-            active.changes_shown().note();
+            active.changes_shown.note();
         }
     }
 
@@ -326,6 +297,11 @@ impl Connections {
             .all(|done| !matches!(done.recv_deadline(deadline), Err(RecvTimeoutError::Timeout)))
     }
 
+    fn all_through(&self, origin: &str) -> impl Iterator<Item = Arc<ConnectionRecord>> {
+        let all = self.all().into_iter();
+        all.filter(move |active| active.is_through(origin))
+    }
+
     fn all(&self) -> Vec<Arc<ConnectionRecord>> {
         self.map().active.values().cloned().collect()
     }
@@ -342,7 +318,7 @@ impl ConnectionMap {
         active.stop();
         self.numbers.insert(id.to_owned(), active.numbers());
         self.forget_outage(&active.server());
-        self.ending.insert(id.to_owned(), active.done().clone());
+        self.ending.insert(id.to_owned(), active.done.clone());
         Some(active)
     }
 
@@ -379,7 +355,7 @@ impl ConnectionMap {
         let replaced = self.active.get(&app.id).map(|failed| {
             // It may be waiting for its next round.
             failed.stop();
-            (failed.done().clone(), failed.numbers())
+            (failed.done.clone(), failed.numbers())
         });
         let ended = self.numbers.get(&app.id).copied();
         let (replaced, numbers) = replaced.unzip();
@@ -397,22 +373,6 @@ impl ConnectionMap {
         self.lapsed.remove(&app.id);
         self.active.insert(app.id.clone(), record);
         Ok(())
-    }
-}
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::TooMany => {
-                write!(
-                    f,
-                    "limit of {MAX_ACTIVE} connections reached; disconnect one first"
-                )
-            }
-            Self::Ending => write!(f, "the program is ending"),
-            Self::Expired => f.write_str(EXPIRED),
-            Self::NoThread(error) => write!(f, "no thread for the connection: {error}"),
-        }
     }
 }
 

@@ -39,20 +39,21 @@ pub(crate) struct ConnectionRecord {
     /// Published by the owner; nobody else writes it.
     status: Mutex<ConnectionStatus>,
     /// Changes of what is shown of its application.
-    changes: Arc<Changes>,
+    pub(super) changes_shown: Arc<Changes>,
     /// The stop signal: given by dropping it.
     stop: Mutex<Option<Sender<()>>>,
-    stopped: Receiver<()>,
+    /// Closed when the stop signal is given.
+    pub(crate) stopped: Receiver<()>,
     /// Command to end a pause. One message is enough.
     retry: (Sender<()>, Receiver<()>),
     /// Command to follow a change of the application. One message is enough.
     change: (Sender<()>, Receiver<()>),
-    /// The statements of a database's visitors.
-    statements: Arc<StatementLog>,
+    /// The statements of a database's visitors, and who of them is there.
+    pub(crate) statements: Arc<StatementLog>,
     /// Closed when the thread has ended and everything is given back.
-    done: Receiver<()>,
-    /// The requests of a site's visitors, from its gateway.
-    requests: Arc<RequestLog>,
+    pub(super) done: Receiver<()>,
+    /// The requests of a site's visitors, from its gateway, and who of them is there.
+    pub(crate) requests: Arc<RequestLog>,
 }
 
 /// The side of a connection's thread.
@@ -78,7 +79,7 @@ impl Owner {
             statements: Arc::new(StatementLog::telling(&changes, statements)),
             done,
             requests: Arc::new(RequestLog::telling(&changes, requests)),
-            changes,
+            changes_shown: changes,
         }))
     }
 
@@ -91,7 +92,7 @@ impl Owner {
     pub(super) fn change(&self) -> Change<'_> {
         Change {
             status: self.0.status(),
-            _told: ToldAtEnd(&self.0.changes),
+            _told: ToldAtEnd(&self.0.changes_shown),
         }
     }
 
@@ -126,29 +127,9 @@ impl Deref for Owner {
 
 /// Reading.
 impl ConnectionRecord {
-    /// The requests of a site's visitors, and who of them is there.
-    pub(crate) fn requests(&self) -> &Arc<RequestLog> {
-        &self.requests
-    }
-
-    /// The statements of a database's visitors, and who of them is there.
-    pub(crate) fn statements(&self) -> &Arc<StatementLog> {
-        &self.statements
-    }
-
     /// The last numbers of requests and statements.
     pub(super) fn numbers(&self) -> (u64, u64) {
         (self.requests.records.last(), self.statements.last())
-    }
-
-    /// The changes of what is shown of its application.
-    pub(super) fn changes_shown(&self) -> &Arc<Changes> {
-        &self.changes
-    }
-
-    /// Closed when the connection's thread has ended.
-    pub(crate) fn done(&self) -> &Receiver<()> {
-        &self.done
     }
 
     /// Where it is now.
@@ -265,12 +246,7 @@ impl ConnectionRecord {
     /// Gives the stop signal; answers at once.
     pub(crate) fn stop(&self) {
         *self.stop.lock() = None;
-        self.changes.note();
-    }
-
-    /// Closed when the stop signal is given.
-    pub(crate) fn stopped(&self) -> &Receiver<()> {
-        &self.stopped
+        self.changes_shown.note();
     }
 
     /// True if the stop signal was given.
@@ -343,7 +319,7 @@ impl ConnectionRecord {
     /// Applies a change and waits until the server has too. False if it must be repeated, or takes too long.
     pub(crate) fn follows_change(&self, app: &AppConfig, deadline: Instant) -> bool {
         let before = self.status().told;
-        let mut next = self.changes.next();
+        let mut next = self.changes_shown.next();
         self.application_has_changed();
         loop {
             let status = self.status();
@@ -356,7 +332,7 @@ impl ConnectionRecord {
             if is_owing || next.recv_deadline(deadline) == Err(RecvTimeoutError::Timeout) {
                 return false;
             }
-            next = self.changes.next();
+            next = self.changes_shown.next();
         }
     }
 }

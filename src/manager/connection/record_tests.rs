@@ -183,13 +183,13 @@ fn records_of_the_next_connection_are_numbered_on() {
     };
     let before = active();
     for path in ["/a1", "/a2"] {
-        before.requests().note(record(path));
+        before.requests.note(record(path));
     }
     assert_eq!(before.numbers(), (2, 0));
     let done = crossbeam_channel::bounded(0).1;
     let next = Owner::begin(before.numbers(), &app(), done, Arc::default());
-    next.requests().note(record("/b1"));
-    let (last, later) = next.requests().records.after(2);
+    next.requests.note(record("/b1"));
+    let (last, later) = next.requests.records.after(2);
     assert_eq!((last, later.len(), later[0].n), (3, 1, 3));
-    assert_eq!(next.requests().visitors().requests, 1);
+    assert_eq!(next.requests.visitors().requests, 1);
 }

@@ -118,7 +118,7 @@ impl ConnectionWork<'_> {
         (setup, connector): (Setup, &Connector),
     ) -> Applied {
         if !is_same_place(held.setup(), &setup, connector.others.is_some()) {
-            held.set_up(setup);
+            held.setup = Some(setup);
             return Applied::Elsewhere;
         }
         let origin = self.record.server();
@@ -128,7 +128,7 @@ impl ConnectionWork<'_> {
         }
         if !is_held_at(&tunnel.connected_at(), held.setup(), self.app.tunnel_port) {
             self.record.change().move_to(&setup.app.site_url);
-            held.set_up(setup);
+            held.setup = Some(setup);
         }
         // Its tunnel is at the same relays.
         if self.core.keeps_main_tunnels()

@@ -47,11 +47,11 @@ const REMOTE_HOST: &str = "127.0.0.1";
 pub(super) struct HeldResources {
     tunnel: Option<OpenTunnel>,
     port: Option<PortReservation>,
-    web_client: Option<WebClient>,
+    pub(super) web_client: Option<WebClient>,
     /// Asks visitors of an application with a gateway for the code, where the server does not.
     door: Arc<Door>,
     /// Last answer of the server.
-    setup: Option<Setup>,
+    pub(super) setup: Option<Setup>,
 }
 
 impl HeldResources {
@@ -65,18 +65,6 @@ impl HeldResources {
     pub(super) fn misses(&self) -> Receiver<()> {
         let tunnel = self.tunnel.as_ref();
         tunnel.map_or_else(never, |tunnel| tunnel.missed.clone())
-    }
-
-    /// The server has answered anew.
-    pub(super) fn set_up(&mut self, setup: Setup) {
-        self.setup = Some(setup);
-    }
-
-    /// The application's end is another now.
-    pub(super) fn ends_at(&self, expires: Option<&str>) {
-        if let Some(client) = &self.web_client {
-            client.ends_at(expires);
-        }
     }
 
     /// Visitors of the application of this name, which was set up so, are let in as is decided.
@@ -135,9 +123,12 @@ impl ConnectionWork<'_> {
             .clone_into(&mut self.record.change().shown.server);
         self.core.listeners.check(&self.app)?;
         let was_there = held.web_client.is_some();
-        let (ip, port) = self.target(held)?;
+        self.web_client(held)?;
+        let (ip, port) = self.exposed(held);
         let remote = self.core.servers.of(url.origin())?;
-        let (setup, connector) = self.quick_setup(&url, &remote, (&ip, port))?;
+        self.record.change().begin(Step::QuickSetup);
+        let (setup, connector) = self.call(&url, &remote, (&ip, port))?;
+        self.record.change().begin(Step::Credentials);
         let site_name_wanted = self.another_name(&url, &remote, &setup)?;
         let enforcement = Enforcement::of(&self.app, &setup)?;
         held.admit(&enforcement, &self.app.name, &setup);
@@ -158,7 +149,7 @@ impl ConnectionWork<'_> {
             app_id: setup.app.app_id.clone(),
             site_name_wanted,
         };
-        held.set_up(setup);
+        held.setup = Some(setup);
         Ok((site, tunnel, health))
     }
 
@@ -183,10 +174,10 @@ impl ConnectionWork<'_> {
             );
             return Ok(Some(wanted));
         }
-        let begun = remote.begin_call(false, self.record.stopped())?;
+        let begun = remote.begin_call(false, &self.record.stopped)?;
         let done = quick_setup::release(url.clone(), begun.credentials, self.app.id.clone());
         // Nothing is shared, released or not.
-        let _ = awaited(&done, self.record.stopped())?;
+        let _ = awaited(&done, &self.record.stopped)?;
         let error = format!("site_name: the name '{wanted}' is already taken");
         Err(ConnectError::new(ErrorClass::NameTaken, error)
             .hint(OTHER_NAME)
@@ -198,18 +189,22 @@ impl ConnectionWork<'_> {
         let url = self.core.server_of(&self.app);
         let url = url.map_err(|error| ConnectError::new(ErrorClass::NoServer, error))?;
         let remote = self.core.servers.of(url.origin())?;
-        let own = held.web_client.as_ref().map(WebClient::address);
-        let target = own.map_or_else(
-            || (self.app.ip.clone(), self.app.port),
-            |own| (own.ip().to_string(), own.port()),
-        );
-        self.call(&url, &remote, (&target.0, target.1))
+        let (ip, port) = self.exposed(held);
+        self.call(&url, &remote, (&ip, port))
     }
 
     /// Returns the exposed address: the application's, or that of a database's web client.
-    fn target(&self, held: &mut HeldResources) -> Result<(String, u16), Ended> {
+    fn exposed(&self, held: &HeldResources) -> (String, u16) {
+        match held.web_client.as_ref().map(WebClient::address) {
+            Some(own) => (own.ip().to_string(), own.port()),
+            None => (self.app.ip.clone(), self.app.port),
+        }
+    }
+
+    /// Starts a database's web client, unless it runs.
+    fn web_client(&self, held: &mut HeldResources) -> Result<(), Ended> {
         if !self.app.protocol.is_database() {
-            return Ok((self.app.ip.clone(), self.app.port));
+            return Ok(());
         }
         let client = match held.web_client.take() {
             Some(running) => running,
@@ -217,24 +212,11 @@ impl ConnectionWork<'_> {
         };
         self.record.change().shown.local_url = client.local_url();
         self.record.change().guest = client.guest();
-        let address = client.address();
         held.web_client = Some(client);
-        Ok((address.ip().to_string(), address.port()))
+        Ok(())
     }
 
     /// Steps 1 and 2.
-    fn quick_setup(
-        &self,
-        url: &ServerUrl,
-        remote: &Arc<RemoteServer>,
-        target: (&str, u16),
-    ) -> Result<(Setup, Connector), Ended> {
-        self.record.change().begin(Step::QuickSetup);
-        let answered = self.call(url, remote, target)?;
-        self.record.change().begin(Step::Credentials);
-        Ok(answered)
-    }
-
     fn call(
         &self,
         url: &ServerUrl,
@@ -263,7 +245,7 @@ impl ConnectionWork<'_> {
         }
         self.record.change().begin(Step::MainTunnel);
         let wait = remote.set_up_main_tunnel();
-        wait.until_ready(self.record.stopped(), |tunnel| {
+        wait.until_ready(&self.record.stopped, |tunnel| {
             self.record.change().wait_for(Step::MainTunnel, tunnel);
         })
     }
@@ -283,7 +265,7 @@ impl ConnectionWork<'_> {
             server: origin.to_owned(),
             tunnel: Which::Port(local_port),
         };
-        held.port = Some(self.core.ports.reserve(&key, self.record.stopped())?);
+        held.port = Some(self.core.ports.reserve(&key, &self.record.stopped)?);
         let forward = Remote {
             local_host: REMOTE_HOST.to_owned(),
             local_port,
@@ -302,12 +284,12 @@ impl ConnectionWork<'_> {
         // A database's web client is what its tunnel leads to.
         let own = held.web_client.as_ref().map(WebClient::address);
         let may_dial = self.core.listeners.may_dial(own);
-        let changes = self.record.changes_shown();
+        let changes = &self.record.changes_shown;
         if self.app.protocol.has_gateway() {
             let parts = (
                 Arc::clone(names),
                 &held.door,
-                Arc::clone(self.record.requests()),
+                Arc::clone(&self.record.requests),
             );
             let dial = (Arc::clone(&may_dial), missed.clone());
             let gateway = SiteGateway::of(&self.app, parts, dial);
@@ -349,7 +331,7 @@ impl ConnectionWork<'_> {
             origin.to_owned(),
         );
         let tunnels = Arc::clone(&self.core.tunnels);
-        let changes = Arc::clone(self.record.changes_shown());
+        let changes = Arc::clone(&self.record.changes_shown);
         settings.on_failed = Some(Box::new(move |failure, was_connected| {
             changes.note();
             let is_miss = !was_connected && !failure.class.is_disowned();
@@ -370,7 +352,7 @@ impl ConnectionWork<'_> {
             Arc::clone(&self.core.tunnels),
             Arc::clone(&self.core.connections),
         );
-        let changes = Arc::clone(self.record.changes_shown());
+        let changes = Arc::clone(&self.record.changes_shown);
         settings.on_connected = Some(Box::new(move || {
             changes.note();
             was_missed.store(0, Ordering::Relaxed);
@@ -385,7 +367,7 @@ impl ConnectionWork<'_> {
 
     /// Takes visitors whom the relay has refused: they are logged, and are requests of the connection.
     fn tell_refused(&self) -> OnTold {
-        let (name, requests) = (self.app.name.clone(), Arc::clone(self.record.requests()));
+        let (name, requests) = (self.app.name.clone(), Arc::clone(&self.record.requests));
         let log = LogLimiter::default();
         Arc::new(move |data| {
             let Some(visit) = RefusedVisit::decode(data) else {
@@ -435,7 +417,7 @@ impl ConnectionWork<'_> {
         let over = crossbeam_channel::after(TUNNEL_WAIT);
         loop {
             select! {
-                recv(self.record.stopped()) -> _ => return Err(Ended::Stopped),
+                recv(self.record.stopped) -> _ => return Err(Ended::Stopped),
                 recv(over) -> _ => return Err(timeout().into()),
                 recv(tunnel.connected()) -> _ => {}
             }

@@ -37,7 +37,7 @@ impl SetupCalls<'_> {
     /// Step 1: asks until there is an answer, an end to the attempts, or the stop signal.
     pub(super) fn run(&mut self) -> Result<Setup, Ended> {
         let record = self.record;
-        quick_setup::run(self.url, self, record.stopped(), record.retries()).map_err(|failure| {
+        quick_setup::run(self.url, self, &record.stopped, record.retries()).map_err(|failure| {
             match failure {
                 Failure::Stopped => Ended::Stopped,
                 failure => {
@@ -57,7 +57,7 @@ impl SetupCalls<'_> {
     /// Step 2: what the server's owner has saved of the answer.
     pub(super) fn saved(&self) -> Result<Connector, Ended> {
         let saved = self.saved.as_ref().expect("a call was answered");
-        let saved = awaited(saved, self.record.stopped())?.ok_or_else(|| {
+        let saved = awaited(saved, &self.record.stopped)?.ok_or_else(|| {
             let late = "the credentials were deleted before the answer came: connect again";
             ConnectError::local(late)
         })?;
@@ -100,7 +100,7 @@ impl SetupCalls<'_> {
 
 impl Caller for SetupCalls<'_> {
     fn prepare(&mut self, reload: bool) -> Result<PreparedCall, Failure> {
-        let begun = self.remote.begin_call(reload, self.record.stopped());
+        let begun = self.remote.begin_call(reload, &self.record.stopped);
         let begun = begun.map_err(|ended| match ended {
             Ended::Stopped => Failure::Stopped,
             Ended::Failed(error) => Failure::Local(error.error),

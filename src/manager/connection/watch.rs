@@ -82,7 +82,7 @@ impl HealthWatch {
         let left = (self.asked + FIRST_WITHIN).saturating_duration_since(Instant::now());
         let answer = self.answer.clone().unwrap_or_else(never);
         select! {
-            recv(record.stopped()) -> _ => return false,
+            recv(record.stopped) -> _ => return false,
             recv(answer) -> answer => self.heard(record, answer.ok()),
             default(left) => {}
         }
@@ -104,7 +104,7 @@ impl HealthWatch {
             let answer = self.answer.clone().unwrap_or_else(never);
             let question = at(self.due);
             select! {
-                recv(record.stopped()) -> _ => return WatchEnd::Stopped,
+                recv(record.stopped) -> _ => return WatchEnd::Stopped,
                 recv(ended) -> _ => return WatchEnd::TunnelEnded,
                 recv(record.changes()) -> _ => return WatchEnd::Changed,
                 recv(owed) -> _ => return WatchEnd::Changed,

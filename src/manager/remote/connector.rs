@@ -71,23 +71,14 @@ impl Connector {
 
     /// Where a tunnel beside that of [`Connector::settings`] may be; none where the server is of no fleet.
     pub(crate) fn others(&self, known: &Arc<KnownServers>) -> Option<Vec<Alternate>> {
-        let others = self.others.iter().flatten().filter_map(|other| {
-            Some(Alternate {
-                endpoint: other.endpoint().ok()?,
-                url: other.tunnel_url.clone(),
-                host_key: HostKeyCheck::Pinned(Arc::clone(known)),
-            })
-        });
-        self.others.as_ref().map(|_| others.collect())
+        let others = self.others.as_ref()?.iter();
+        let others = others.map(|other| place(other.endpoint(), &other.tunnel_url, known));
+        Some(others.flatten().collect())
     }
 
     /// All relays that a tunnel may be held at, the best first.
     pub(crate) fn places(&self, known: &Arc<KnownServers>) -> Vec<Alternate> {
-        let first = self.endpoint().ok().map(|endpoint| Alternate {
-            endpoint,
-            url: self.tunnel_url.clone(),
-            host_key: HostKeyCheck::Pinned(Arc::clone(known)),
-        });
+        let first = place(self.endpoint(), &self.tunnel_url, known);
         let others = self.others(known).into_iter().flatten();
         first.into_iter().chain(others).collect()
     }
@@ -133,6 +124,18 @@ impl quick_setup::Alternate {
             self.tunnel_url.as_ref(),
         )
     }
+}
+
+fn place(
+    endpoint: Result<Endpoint, ConnectError>,
+    url: &Option<Endpoint>,
+    known: &Arc<KnownServers>,
+) -> Option<Alternate> {
+    Some(Alternate {
+        endpoint: endpoint.ok()?,
+        url: url.clone(),
+        host_key: HostKeyCheck::Pinned(Arc::clone(known)),
+    })
 }
 
 fn endpoint(host: &str, port: u16, url: Option<&Endpoint>) -> Result<Endpoint, ConnectError> {
