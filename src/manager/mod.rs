@@ -40,6 +40,7 @@ use zeroize::Zeroizing;
 
 use self::app_state::AppState;
 pub use self::app_state::Applications;
+use self::app_store::AppStore;
 use self::connection::{Ended, PortReservations};
 use self::expiry::Expiries;
 use self::own_listeners::OwnListeners;
@@ -184,7 +185,10 @@ fn core_of(options: Options) -> Arc<AppState> {
     });
     let audit = AuditSets::new(&home);
     let core = AppState {
-        apps: options.applications.store(&home),
+        apps: match options.applications {
+            Applications::Stored | Applications::Idle => AppStore::new(home.clone()),
+            Applications::Temporary => AppStore::in_memory(),
+        },
         plugins: plugin::Registry::new(home.clone()),
         servers: Servers::new(Arc::clone(&environment)),
         environment,
@@ -200,15 +204,6 @@ fn core_of(options: Options) -> Arc<AppState> {
         applications: options.applications,
     };
     Arc::new(core)
-}
-
-impl Applications {
-    fn store(self, home: &DataDir) -> app_store::AppStore {
-        match self {
-            Self::Stored | Self::Idle => app_store::AppStore::new(home.clone()),
-            Self::Temporary => app_store::AppStore::in_memory(),
-        }
-    }
 }
 
 /// Starts the automatic work of the program.

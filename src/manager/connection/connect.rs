@@ -21,10 +21,10 @@ use super::map::NewConnection;
 use super::outages::is_of_server;
 use super::record::Owner;
 use super::relays::RelayWatch;
-use super::result::{EXPIRED, EXTEND};
+use super::result::{ConnectResult, EXPIRED, EXTEND};
 use super::sequence::{ConnectionWork, HeldResources};
 use super::state::{ConnectionState, Event};
-use super::status::{Awaited, Site};
+use super::status::Awaited;
 use super::step::Step;
 use super::terms::Applied;
 use super::watch::{HealthWatch, WatchEnd};
@@ -298,7 +298,7 @@ impl ConnectionWork<'_> {
     }
 
     /// Step 7.
-    fn completed(&self, site: Site) {
+    fn completed(&self, site: ConnectResult) {
         log::info!("application '{}': connected", self.app.name);
         self.core.connections.note_connected(&self.app.id);
         let mut status = self.record.change();

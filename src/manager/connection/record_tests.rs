@@ -3,7 +3,6 @@
 use super::*;
 use crate::api::ErrorClass;
 use crate::manager::apps::app_input::AppInput;
-use crate::manager::connection::status::Site;
 use crate::manager::quick_setup::Wait;
 use crate::tunnel::client::Settings;
 use crate::tunnel::group::TunnelGroup;
@@ -29,7 +28,7 @@ fn a_late_outcome_does_not_bring_back_what_was_ended() {
     assert!(!active.is_stopped());
     active.stop();
     assert!(active.is_stopped());
-    active.change().complete(Site::default());
+    active.change().complete(ConnectResult::default());
     active.fail(ConnectError::new(ErrorClass::Local, "late"), None);
     assert_eq!(active.state(), ConnectionState::Disconnected);
     assert_eq!(active.result().error, "");
@@ -149,7 +148,7 @@ fn of_what_was_refused_only_credentials_are_tried_when_the_server_is_back() {
 fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
     let (active, saved) = (active(), app());
     active.change().make_from(&saved);
-    active.change().complete(Site::default());
+    active.change().complete(ConnectResult::default());
     let through = AppConfig {
         used_server: Some("https://a.example".into()),
         ..saved.clone()

@@ -11,8 +11,8 @@ use super::error::{ConnectError, Ended};
 use super::ports::PortReservation;
 use super::probe::Probe;
 use super::record::Owner;
+use super::result::ConnectResult;
 use super::setup_call::{SetupCalls, requires_name};
-use super::status::Site;
 use super::step::Step;
 use super::watch::HealthWatch;
 use crate::api::ErrorClass;
@@ -114,7 +114,7 @@ impl ConnectionWork<'_> {
     pub(super) fn sequence(
         &self,
         held: &mut HeldResources,
-    ) -> Result<(Site, Arc<TunnelGroup>, HealthWatch), Ended> {
+    ) -> Result<(ConnectResult, Arc<TunnelGroup>, HealthWatch), Ended> {
         let url = self
             .core
             .server_of(&self.app)
@@ -143,11 +143,12 @@ impl ConnectionWork<'_> {
         if !health.first(self.record) {
             return Err(Ended::Stopped);
         }
-        let site = Site {
+        let site = ConnectResult {
             auth_url: enforcement.auth_url,
             site_url: setup.app.site_url.clone(),
             app_id: setup.app.app_id.clone(),
             site_name_wanted,
+            ..ConnectResult::default()
         };
         held.setup = Some(setup);
         Ok((site, tunnel, health))

@@ -55,16 +55,6 @@ pub(super) struct ConnectionStatus {
     pub(super) told: u64,
 }
 
-/// Result of the completed work.
-#[derive(Default)]
-pub(super) struct Site {
-    pub(super) site_url: String,
-    pub(super) auth_url: String,
-    pub(super) app_id: String,
-    /// The name that its site was to have, where it has another one.
-    pub(super) site_name_wanted: Option<String>,
-}
-
 /// Event that a failed connection waits for before it is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Awaited {
@@ -169,14 +159,15 @@ impl ConnectionStatus {
         });
     }
 
-    /// The work is complete.
-    pub(super) fn complete(&mut self, site: Site) {
+    /// The work is complete: `site` says where visitors go.
+    pub(super) fn complete(&mut self, site: ConnectResult) {
         if self.go(Event::Completed) {
             self.step = Step::Serving;
-            self.shown.site_url = site.site_url;
-            self.shown.auth_url = site.auth_url;
-            self.shown.app_id = site.app_id;
-            self.shown.site_name_wanted = site.site_name_wanted;
+            self.shown = ConnectResult {
+                server: std::mem::take(&mut self.shown.server),
+                local_url: std::mem::take(&mut self.shown.local_url),
+                ..site
+            };
             self.is_exposed = true;
             self.is_being_noted = true;
         }
