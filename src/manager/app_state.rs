@@ -139,7 +139,7 @@ impl AppState {
         // Before it is noted, which may wait for another process.
         self.connections.lapse(id);
         match self.apps.lapse(id, expires) {
-            Ok(_) | Err(app_store::Error::Unknown(_)) => {}
+            Ok(()) | Err(app_store::Error::Unknown(_)) => {}
             Err(error) => log::warn!("application {id}: cannot save its end: {error}"),
         }
     }

@@ -36,6 +36,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use crossbeam_channel::Sender;
 use zeroize::Zeroizing;
 
 use self::app_state::AppState;
@@ -59,7 +60,6 @@ use server_choice::ServerChoice;
 pub use server_choice::{ServerAccess, StandIn, chosen_server};
 use server_store::ServerStore;
 pub use server_url::ServerUrl;
-use sleep_watch::SleepWatch;
 
 /// Threads that answer light requests; what writes files has threads of its own.
 const WORKERS: usize = 2;
@@ -110,7 +110,8 @@ pub enum StartError {
 /// The management server at work.
 pub struct Running {
     core: Arc<AppState>,
-    _sleep_watch: SleepWatch,
+    /// Ends the look at the clocks.
+    _sleep_watch: Sender<()>,
     server: Server,
 }
 
@@ -135,7 +136,7 @@ pub fn start(options: Options, listener: TcpListener) -> Result<Running, StartEr
     };
     let server = Server::start(config, Arc::new(api::routes(&core))).map_err(StartError::System)?;
     begin(&core);
-    let sleep_watch = SleepWatch::start(&core).map_err(StartError::System)?;
+    let sleep_watch = sleep_watch::start(&core).map_err(StartError::System)?;
     Ok(Running {
         core,
         _sleep_watch: sleep_watch,

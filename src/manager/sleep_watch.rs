@@ -18,20 +18,13 @@ const SLEPT: Duration = Duration::from_secs(10);
 /// Bytes of the thread's stack.
 const STACK: usize = 128 * 1024;
 
-/// The thread that looks at the clocks; it ends with this.
-pub(super) struct SleepWatch {
-    _ends: Sender<()>,
-}
-
-impl SleepWatch {
-    /// Begins to look.
-    pub(super) fn start(core: &Arc<AppState>) -> io::Result<Self> {
-        let (ends, ended) = crossbeam_channel::bounded(0);
-        let core = Arc::downgrade(core);
-        // One for all connections, so that a hundred that wait cost no more than one.
-        spawn("sleep-watch", STACK, move || watch(&core, &ended))?;
-        Ok(Self { _ends: ends })
-    }
+/// Starts the thread that looks at the clocks; it ends when the sender is dropped.
+pub(super) fn start(core: &Arc<AppState>) -> io::Result<Sender<()>> {
+    let (ends, ended) = crossbeam_channel::bounded(0);
+    let core = Arc::downgrade(core);
+    // One for all connections, so that a hundred that wait cost no more than one.
+    spawn("sleep-watch", STACK, move || watch(&core, &ended))?;
+    Ok(ends)
 }
 
 fn watch(core: &Weak<AppState>, ended: &Receiver<()>) {

@@ -19,6 +19,7 @@ use crate::plugin::{
 };
 use crate::store::time::parse_rfc3339;
 use crate::tunnel::client::Serve;
+use crate::tunnel::ws::Endpoint;
 
 /// Bytes of the stack of the thread that starts one: the driver's TLS.
 const STACK: usize = 512 * 1024;
@@ -274,17 +275,9 @@ pub(super) fn sweep(core: &Arc<AppState>, apps: &[AppConfig]) {
 /// `HOST:PORT` of a site's URL, with the port that the scheme implies where it names none.
 pub(super) fn site_host(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
-    let implied = match scheme {
-        "http" => 80,
-        "https" => 443,
-        _ => return None,
-    };
     let authority = rest.split(['/', '?', '#']).next()?;
-    let after_host = authority.rsplit(']').next()?;
-    if after_host.contains(':') {
-        return Some(authority.to_owned());
-    }
-    Some(format!("{authority}:{implied}"))
+    let site = Endpoint::parse(&format!("{scheme}://{authority}")).ok()?;
+    matches!(scheme, "http" | "https").then(|| site.authority())
 }
 
 #[cfg(test)]

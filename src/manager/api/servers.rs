@@ -67,10 +67,8 @@ fn in_a_word<'a>(class: &str, status: &'a str) -> (&'a str, &'static str) {
 
 /// The server of the connection that an application has, whatever it is to use next.
 fn connected_through(core: &AppState, app: &AppConfig) -> Option<ServerUrl> {
-    use ConnectionState::{Connected, Connecting};
-    let result = core.connections.result(&app.id)?;
-    let is_used = matches!(result.status, Connecting | Connected);
-    let url = Some(result.server).filter(|_| is_used)?;
+    let record = core.connections.find(&app.id)?;
+    let url = Some(record.server()).filter(|_| record.state().is_active())?;
     ServerUrl::parse(&url, true).ok()
 }
 

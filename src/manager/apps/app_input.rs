@@ -111,11 +111,11 @@ impl AppInput {
         self.kept.iter().any(|field| field.name == name)
     }
 
-    /// Its fields, and those of `old` that it keeps.
+    /// `old` with its fields, but those that it keeps.
     fn over(&self, old: &AppConfig) -> AppConfig {
-        let mut app = self.app.clone();
-        for field in &self.kept {
-            app.take(field, old);
+        let mut app = old.clone();
+        for field in FIELDS.iter().filter(|field| !self.keeps(field.name)) {
+            app.take(field, &self.app);
         }
         if !self.is_named && !self.keeps("name") {
             app.name = app.default_name(1);
@@ -131,17 +131,9 @@ impl AppInput {
         let server = server.filter(|server| Some(server) != old.used_server.as_ref());
         let moves = self.moves || (server.is_some() && server != old.server);
         AppConfig {
-            id: old.id.clone(),
             server,
             used_server: old.used_server.clone().filter(|_| !moves),
-            code: old.code.clone(),
-            lapsed: old.lapsed.clone(),
-            site_words: old.site_words.clone(),
-            signed_out: old.signed_out,
-            created_at: old.created_at.clone(),
             updated_at: rfc3339(SystemTime::now()),
-            last_connected_at: old.last_connected_at.clone(),
-            temporary: old.temporary,
             ..app
         }
     }

@@ -162,15 +162,14 @@ impl AppStore {
         })
     }
 
-    /// Notes that this end of an application has come; the application, where it is still the end that it was given.
-    pub fn lapse(&self, id: &str, expires: &str) -> Result<Option<AppConfig>, Error> {
+    /// Notes that this end of an application has come, where it is still the end that it was given.
+    pub fn lapse(&self, id: &str, expires: &str) -> Result<(), Error> {
         self.change(|apps| {
             let place = place(apps, id)?;
-            if place.expires.as_deref() != Some(expires) {
-                return Ok(None);
+            if place.expires.as_deref() == Some(expires) {
+                place.lapsed.clone_from(&place.expires);
             }
-            place.lapsed.clone_from(&place.expires);
-            Ok(Some(place.clone()))
+            Ok(())
         })
     }
 
@@ -339,17 +338,9 @@ mod tests {
         let expires = "2030-01-01T00:00:00Z";
         let body = json!({"protocol": "http", "expires": expires});
         let added = store.add(AppInput::parse(&body, true).unwrap()).unwrap();
-        assert_eq!(
-            store.lapse(&added.id, "2029-01-01T00:00:00Z").unwrap(),
-            None
-        );
-        assert!(
-            store
-                .lapse(&added.id, expires)
-                .unwrap()
-                .unwrap()
-                .has_lapsed()
-        );
+        store.lapse(&added.id, "2029-01-01T00:00:00Z").unwrap();
+        assert!(!store.find(&added.id).unwrap().has_lapsed());
+        store.lapse(&added.id, expires).unwrap();
         assert!(store.find(&added.id).unwrap().has_lapsed());
         let body = json!({"protocol": "http", "expires": "2031-01-01T00:00:00Z"});
         let later = store.replace(&added.id, AppInput::parse(&body, true).unwrap());

@@ -199,7 +199,8 @@ fn reply(mut response: Response<Body>) -> Result<Reply, ureq::Error> {
     let retry_after = wait.and_then(|value| retry_after(value, SystemTime::now()));
     let status = response.status();
     let body = if status.is_success() {
-        whole(response.body_mut())?
+        let body = response.body_mut().with_config();
+        body.limit(MAX_ANSWER).read_to_vec()?
     } else {
         beginning(response.body_mut())
     };
@@ -223,10 +224,6 @@ fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
         date.duration_since(now).unwrap_or_default()
     };
     Some(wait.min(MAX_WAIT))
-}
-
-fn whole(body: &mut Body) -> Result<Vec<u8>, ureq::Error> {
-    body.with_config().limit(MAX_ANSWER).read_to_vec()
 }
 
 /// The status has said all; what cannot be read of its explanation is left.
