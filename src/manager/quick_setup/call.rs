@@ -1,6 +1,5 @@
 //! One HTTP call.
 
-use std::fmt;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -55,37 +54,14 @@ pub(super) struct Reply {
     pub(super) body: Zeroizing<Vec<u8>>,
 }
 
-/// Why nothing came back.
-pub(super) enum NoReply {
-    /// The end of the stream, a timeout, a refused connection: worth another attempt.
-    Passing(String),
-    /// Worth none.
-    Lasting(Failure),
-}
-
-impl fmt::Display for NoReply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Passing(reason) => f.write_str(reason),
-            Self::Lasting(failure) => failure.fmt(f),
-        }
-    }
-}
-
-impl From<String> for NoReply {
-    fn from(reason: String) -> Self {
-        Self::Lasting(Failure::Local(reason))
-    }
-}
-
-/// Asks once, and takes at most `timeout` for all of it.
+/// Asks once, and takes at most `timeout` for all of it. One that is [`Failure::Unreachable`] is worth another attempt.
 pub(super) fn post(
     server: &ServerUrl,
     path: &str,
     body: &[u8],
     timeout: Duration,
-) -> Result<Reply, NoReply> {
-    let (agent, proxy, reached) = agent(server, timeout)?;
+) -> Result<Reply, Failure> {
+    let (agent, proxy, reached) = agent(server, timeout).map_err(Failure::Local)?;
     let explained = |error| classified(server, error, proxy.as_ref());
     let request = agent
         .post(server.with(path))
@@ -150,20 +126,22 @@ impl From<String> for NoAnswer {
 pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, NoAnswer> {
     let (agent, proxy, _) = agent(server, timeout)?;
     let response = agent.get(server.with(PATH)).call();
-    let response = response.map_err(|error| match classified(server, error, proxy.as_ref()) {
-        NoReply::Passing(reason) => NoAnswer {
-            advice: if reason.starts_with(NO_PROXY_THERE) {
-                Some(PROXY_SETTING)
-            } else {
-                reason.starts_with(NAMELESS).then_some(NO_NAME)
+    let response = response.map_err(|error| {
+        let failure = classified(server, error, proxy.as_ref());
+        NoAnswer {
+            advice: match &failure {
+                Failure::Unreachable { reason, .. } if reason.starts_with(NO_PROXY_THERE) => {
+                    Some(PROXY_SETTING)
+                }
+                Failure::Unreachable { reason, .. } => {
+                    reason.starts_with(NAMELESS).then_some(NO_NAME)
+                }
+                Failure::Proxy { advice, .. } => Some(advice),
+                _ => None,
             },
-            ..NoAnswer::from(reason)
-        },
-        NoReply::Lasting(failure) => NoAnswer {
-            advice: matches!(failure, Failure::Proxy { .. }).then(|| failure.hint()),
             is_refusal: failure.is_about_proxy_account(),
-            ..NoAnswer::from(failure.to_string())
-        },
+            error: failure.into_reason(),
+        }
     })?;
     let date = response.headers().get(header::DATE);
     let date = date.and_then(|value| value.to_str().ok());
@@ -181,8 +159,8 @@ pub(super) fn release(
     credentials: &Credentials,
     place: &str,
     timeout: Duration,
-) -> Result<Reply, NoReply> {
-    let (agent, proxy, _) = agent(server, timeout)?;
+) -> Result<Reply, Failure> {
+    let (agent, proxy, _) = agent(server, timeout).map_err(Failure::Local)?;
     let (name, password) = (&credentials.connector_name, &credentials.password);
     let account = Zeroizing::new(format!("{name}:{}", password.as_str()));
     let basic = Zeroizing::new(format!("Basic {}", BASE64.encode(account.as_bytes())));
@@ -301,16 +279,15 @@ fn to_proxy(proxy: &Proxy) -> Result<ureq::Proxy, String> {
 }
 
 /// The proxy is named in what happened on the way to the server.
-fn classified(server: &ServerUrl, error: ureq::Error, proxy: Option<&Proxy>) -> NoReply {
+fn classified(server: &ServerUrl, error: ureq::Error, proxy: Option<&Proxy>) -> Failure {
     if let Some(error) = proxy.and_then(|proxy| of_proxy(server, proxy, &error)) {
-        return NoReply::Lasting(Failure::of_proxy(&error));
+        return Failure::of_proxy(&error);
     }
     let way = proxy.map(|proxy| way_by(proxy, server.host()));
     let way = way.unwrap_or_default();
-    let passing = |reason: &str| NoReply::Passing(format!("{reason}{way}"));
-    let lasting = |reason: String| {
-        let reason = format!("{}{way}", clean(&reason));
-        NoReply::Lasting(Failure::Call { reason })
+    let passing = |reason: &str| Failure::passing(format!("{reason}{way}"));
+    let lasting = |reason: String| Failure::Call {
+        reason: format!("{}{way}", clean(&reason)),
     };
     if let Some(error) = of_tls(&error) {
         return lasting(ws::https_failure(server.host(), error));
@@ -322,9 +299,9 @@ fn classified(server: &ServerUrl, error: ureq::Error, proxy: Option<&Proxy>) -> 
                 && error.raw_os_error().is_some() =>
         {
             let to = proxy.authority();
-            NoReply::Passing(format!("{NO_PROXY_THERE} {to}: connection refused"))
+            Failure::passing(format!("{NO_PROXY_THERE} {to}: connection refused"))
         }
-        (ureq::Error::HostNotFound, Some(proxy)) => NoReply::Passing(format!(
+        (ureq::Error::HostNotFound, Some(proxy)) => Failure::passing(format!(
             "{NO_PROXY_THERE} {}: its name has no DNS entry",
             proxy.authority()
         )),
@@ -334,9 +311,9 @@ fn classified(server: &ServerUrl, error: ureq::Error, proxy: Option<&Proxy>) -> 
 
 fn classified_by_kind(
     error: ureq::Error,
-    passing: impl Fn(&str) -> NoReply,
-    lasting: impl Fn(String) -> NoReply,
-) -> NoReply {
+    passing: impl Fn(&str) -> Failure,
+    lasting: impl Fn(String) -> Failure,
+) -> Failure {
     match error {
         ureq::Error::Timeout(_) => passing(LATE),
         ureq::Error::Io(error) => match row(error.kind()) {

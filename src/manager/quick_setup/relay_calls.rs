@@ -7,7 +7,7 @@ use crossbeam_channel::{Receiver, Sender};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::call::{self, NoReply};
+use super::call;
 use super::failure::Failure;
 use super::redact::SentSecrets;
 use crate::api::relay::SetupCall;
@@ -35,7 +35,7 @@ pub(crate) fn release(
             Ok(reply) => {
                 return log::debug!("application {client_app_id}: released: {}", reply.status);
             }
-            Err(none) => none.to_string(),
+            Err(failure) => failure.into_reason(),
         };
         log::debug!("application {client_app_id}: not released: {why}");
     });
@@ -53,7 +53,7 @@ pub(crate) fn release_name(
     id: &str,
 ) -> Result<(), String> {
     let reply = call::release(server, credentials, &format!("{id}?name=free"), TIMEOUT);
-    let reply = reply.map_err(|none| none.to_string())?;
+    let reply = reply.map_err(Failure::into_reason)?;
     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     match answer
         .pointer("/data/name_released")
@@ -110,13 +110,7 @@ pub(crate) fn would_enrol(
         ..SetupCall::default()
     };
     let body = to_json(&body).expect("strings, numbers and booleans have a JSON form");
-    let reply = call::post(server, call::ENROLMENT, &body, timeout).map_err(|none| match none {
-        NoReply::Passing(reason) => Failure::Unreachable {
-            reason,
-            attempts: 1,
-        },
-        NoReply::Lasting(failure) => failure,
-    })?;
+    let reply = call::post(server, call::ENROLMENT, &body, timeout)?;
     let said = SentSecrets::of(&body).said(&reply.body);
     match reply.status {
         200..=299 => Ok(true),

@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, TryRecvError, bounded, never, select};
 use zeroize::Zeroizing;
 
 use super::answer::{self, Setup};
-use super::call::{NoReply, PATH, Reply, post};
+use super::call::{PATH, Reply, post};
 use super::failure::Failure;
 use super::redact::SentSecrets;
 use crate::manager::ServerUrl;
@@ -214,11 +214,11 @@ fn start(
     Ok(answered)
 }
 
-fn judged(server: &ServerUrl, result: Result<Reply, NoReply>, sent: &[u8]) -> Outcome {
+fn judged(server: &ServerUrl, result: Result<Reply, Failure>, sent: &[u8]) -> Outcome {
     let reply = match result {
         Ok(reply) => reply,
-        Err(NoReply::Passing(reason)) => return Outcome::Passing(reason),
-        Err(NoReply::Lasting(failure)) => return Outcome::Failed(failure),
+        Err(Failure::Unreachable { reason, .. }) => return Outcome::Passing(reason),
+        Err(failure) => return Outcome::Failed(failure),
     };
     let secrets = SentSecrets::of(sent);
     let said = || secrets.said(&reply.body);
