@@ -41,8 +41,8 @@ pub struct StandIn {
 
 /// Choice of the server.
 pub(crate) struct ServerChoice {
-    /// The server of the command line.
-    named: Option<ServerUrl>,
+    /// The server of the command line, for all applications that name none.
+    pub(crate) named: Option<ServerUrl>,
     /// The server that a token was given for at the start.
     given: Option<ServerAccess>,
     stand_in: Mutex<Arc<StandIn>>,
@@ -113,11 +113,6 @@ impl ServerChoice {
         })
     }
 
-    /// True if the command line gives the server of all applications without one.
-    pub(crate) fn is_named(&self) -> bool {
-        self.named.is_some()
-    }
-
     /// Relay on this machine.
     pub(crate) fn stand_in(&self) -> Arc<StandIn> {
         Arc::clone(&self.stand_in.lock())
@@ -178,7 +173,7 @@ impl CurrentServers<'_> {
 
     /// True if the relay on this machine serves applications without a server.
     pub(crate) fn stands_in(&self) -> bool {
-        !self.choice.is_named() && self.list.default_server().is_none()
+        self.choice.named.is_none() && self.list.default_server().is_none()
     }
 
     fn parsed(&self, url: &str) -> Result<ServerUrl, String> {

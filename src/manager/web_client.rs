@@ -2,23 +2,19 @@
 
 use crate::api::ErrorClass;
 use crate::sync::{Mutex, Permits, spawn};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
-use crossbeam_channel::{Receiver, Sender, select};
+use crossbeam_channel::{Sender, select};
 use zeroize::Zeroizing;
 
 use super::app_state::AppState;
 use super::apps::app::AppConfig;
 use super::connection::{ConnectError, ConnectionRecord, Ended, Enforcement, MAX_ACTIVE};
 use super::own_listeners::Registered;
-use crate::plugin::{
-    Bind, Database, GUESTS_LIFE, Grant, Guest, GuestInForce, NotServed, Served, SignIn,
-};
+use crate::plugin::{Bind, Database, GUESTS_LIFE, Grant, Guest, NotServed, Served};
 use crate::store::time::parse_rfc3339;
-use crate::tunnel::client::Serve;
 use crate::tunnel::ws::Endpoint;
 
 /// Bytes of the stack of the thread that starts one: the driver's TLS.
@@ -77,34 +73,10 @@ impl WebClient {
         })
     }
 
-    /// How the database is asked, and who tells when it has to be.
-    pub(crate) fn sign_in(&self) -> (SignIn, Receiver<()>) {
-        (self.served().sign_in(), self.served().missed())
-    }
-
-    /// Where it listens: what is exposed.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.served().address()
-    }
-
-    /// Handler for the streams of its tunnel.
-    pub(crate) fn streams(&self) -> Serve {
-        self.served().streams()
-    }
-
-    /// Where the owner's browser finds it.
-    pub(crate) fn local_url(&self) -> String {
-        self.served().url()
-    }
-
-    fn served(&self) -> &dyn Served {
+    /// The running service.
+    pub(crate) fn served(&self) -> &dyn Served {
         let served = self.served.as_deref();
         served.expect("it is taken by the drop alone")
-    }
-
-    /// The temporary account that visitors work as.
-    pub(crate) fn guest(&self) -> Option<Arc<GuestInForce>> {
-        self.served().guest()
     }
 
     /// The account of a guest ends with the application, whose end is another now.

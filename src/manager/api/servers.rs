@@ -134,7 +134,7 @@ impl<'a> ServersView<'a> {
             url: url.to_string(),
             label: known.and_then(|known| known.label.clone()),
             default: is_default,
-            named: is_used && self.core.choice.is_named(),
+            named: is_used && self.core.choice.named.is_some(),
             known: known.is_some(),
             on_this_machine: is_stand_in,
             has_enroll_token: self.servers.token(origin).is_some(),

@@ -18,8 +18,8 @@ pub struct AppInput {
     app: AppConfig,
     /// Fields that keep the values of the application in whose place it is put.
     kept: Vec<&'static Field>,
-    /// True if a name was given.
-    is_named: bool,
+    /// True if a name was given; otherwise the name comes from its address and may not be unique.
+    pub(super) is_named: bool,
     /// True if it moves to the default server, whatever server it used before.
     moves: bool,
 }
@@ -51,11 +51,6 @@ impl AppInput {
             is_named,
             moves: fields.get("server").is_some_and(Value::is_null),
         })
-    }
-
-    /// True if a name was given; otherwise the name comes from its address and may not be unique.
-    pub(super) fn is_named(&self) -> bool {
-        self.is_named
     }
 
     /// Keeps the server it was connected through if it names none.

@@ -68,7 +68,7 @@ impl AppStore {
 
     /// Adds an application.
     pub fn add(&self, draft: AppInput) -> Result<AppConfig, Error> {
-        let is_named = draft.is_named();
+        let is_named = draft.is_named;
         self.insert(draft.into_new(), is_named)
     }
 
@@ -91,7 +91,7 @@ impl AppStore {
     /// Puts an application in the place of another.
     pub fn replace(&self, id: &str, draft: AppInput) -> Result<AppConfig, Error> {
         self.change(|apps| {
-            let is_named = draft.is_named();
+            let is_named = draft.is_named;
             let old = place(apps, id)?.clone();
             let new = draft.replacing(&old);
             // Duplicate names of an earlier version stay until they are changed.

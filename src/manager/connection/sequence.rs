@@ -27,6 +27,7 @@ use crate::manager::request_log::RequestRecord;
 use crate::manager::server_url::ServerUrl;
 use crate::manager::site::{self, Door, SiteGateway, SiteNames};
 use crate::manager::web_client::WebClient;
+use crate::plugin::Served;
 use crate::sync::LogLimiter;
 use crate::tunnel::client::{Class, OnTold, Settings, Status};
 use crate::tunnel::group::TunnelGroup;
@@ -59,6 +60,11 @@ impl HeldResources {
     pub(super) fn setup(&self) -> &Setup {
         let setup = self.setup.as_ref();
         setup.expect("who serves was set up")
+    }
+
+    /// A database's web client.
+    fn served(&self) -> Option<&dyn Served> {
+        self.web_client.as_ref().map(WebClient::served)
     }
 
     /// Gets a message each time that the tunnel has missed its server again.
@@ -196,7 +202,7 @@ impl ConnectionWork<'_> {
 
     /// Returns the exposed address: the application's, or that of a database's web client.
     fn exposed(&self, held: &HeldResources) -> (String, u16) {
-        match held.web_client.as_ref().map(WebClient::address) {
+        match held.served().map(Served::address) {
             Some(own) => (own.ip().to_string(), own.port()),
             None => (self.app.ip.clone(), self.app.port),
         }
@@ -211,8 +217,8 @@ impl ConnectionWork<'_> {
             Some(running) => running,
             None => WebClient::start(self.core, &self.app, self.record)?,
         };
-        self.record.change().shown.local_url = client.local_url();
-        self.record.change().guest = client.guest();
+        self.record.change().shown.local_url = client.served().url();
+        self.record.change().guest = client.served().guest();
         held.web_client = Some(client);
         Ok(())
     }
@@ -283,7 +289,7 @@ impl ConnectionWork<'_> {
         }
         settings.max_streams = self.app.max_streams.map(u64::from);
         // A database's web client is what its tunnel leads to.
-        let own = held.web_client.as_ref().map(WebClient::address);
+        let own = held.served().map(Served::address);
         let may_dial = self.core.listeners.may_dial(own);
         let changes = &self.record.changes_shown;
         if self.app.protocol.has_gateway() {
@@ -296,7 +302,7 @@ impl ConnectionWork<'_> {
             let gateway = SiteGateway::of(&self.app, parts, dial);
             settings.serve = Some(site::serve(gateway));
         } else {
-            settings.serve = held.web_client.as_ref().map(WebClient::streams);
+            settings.serve = held.served().map(Served::streams);
         }
         settings.target_missed = Some(missed);
         // Each visitor of a port is a stream, which is counted before its target is asked for.
@@ -323,16 +329,17 @@ impl ConnectionWork<'_> {
     /// that the server is there. Answers what gets a message when the server is missed again and again.
     fn watch_failures(&self, settings: &mut Settings, origin: &str) -> Receiver<()> {
         let (miss, missed) = crossbeam_channel::bounded(1);
-        let misses = Arc::new(AtomicU32::new(0));
-        let was_missed = Arc::clone(&misses);
-        let is_told = Arc::new(AtomicBool::new(false));
-        let (was_told, name, server) = (
-            Arc::clone(&is_told),
-            self.app.name.clone(),
-            origin.to_owned(),
+        let (misses, is_told) = (
+            Arc::new(AtomicU32::new(0)),
+            Arc::new(AtomicBool::new(false)),
         );
-        let tunnels = Arc::clone(&self.core.tunnels);
-        let changes = Arc::clone(&self.record.changes_shown);
+        let (was_missed, was_told) = (Arc::clone(&misses), Arc::clone(&is_told));
+        let of_each = || {
+            let (name, server) = (self.app.name.clone(), origin.to_owned());
+            let changes = Arc::clone(&self.record.changes_shown);
+            (name, server, changes, Arc::clone(&self.core.environment))
+        };
+        let (name, server, changes, around) = of_each();
         settings.on_failed = Some(Box::new(move |failure, was_connected| {
             changes.note();
             let is_miss = !was_connected && !failure.class.is_disowned();
@@ -343,25 +350,20 @@ impl ConnectionWork<'_> {
                 let _ = miss.try_send(());
             }
             // After a loss the main tunnel's may not be noticed yet.
-            let is_its_own = !was_connected && tunnels.is_main_connected(&server);
+            let is_its_own = !was_connected && around.tunnels.is_main_connected(&server);
             if is_its_own && !is_told.swap(true, Ordering::Relaxed) {
                 log::warn!("'{name}': {failure}; retrying");
             }
         }));
-        let (name, server) = (self.app.name.clone(), origin.to_owned());
-        let (tunnels, connections) = (
-            Arc::clone(&self.core.tunnels),
-            Arc::clone(&self.core.connections),
-        );
-        let changes = Arc::clone(&self.record.changes_shown);
+        let (name, server, changes, around) = of_each();
         settings.on_connected = Some(Box::new(move || {
             changes.note();
             was_missed.store(0, Ordering::Relaxed);
             if was_told.swap(false, Ordering::Relaxed) {
                 log::warn!("'{name}': reconnected");
             }
-            tunnels.wake_main(&server);
-            connections.server_answers(&server);
+            around.tunnels.wake_main(&server);
+            around.connections.server_answers(&server);
         }));
         missed
     }
@@ -396,9 +398,10 @@ impl ConnectionWork<'_> {
         missed: Receiver<()>,
         was_there: bool,
     ) -> HealthWatch {
-        match held.web_client.as_ref().map(WebClient::sign_in) {
-            Some((sign_in, missed)) => {
-                HealthWatch::begin(&self.app.name, Probe::Database(sign_in), missed, !was_there)
+        match held.served() {
+            Some(served) => {
+                let probe = Probe::Database(served.sign_in());
+                HealthWatch::begin(&self.app.name, probe, served.missed(), !was_there)
             }
             None => {
                 let may_dial = self.core.listeners.may_dial(None);

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ureq::http::{Response, StatusCode, header};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::transport::{
-    ConnectProxyConnector, Connector, RustlsConnector, SocksConnector,
+    ConnectProxyConnector, Connector, RustlsConnector, SocksConnector, TcpConnector,
 };
 use ureq::{Agent, Body, ProxyProtocol};
 use zeroize::Zeroizing;
@@ -71,7 +71,7 @@ pub(super) fn post(
     let mut reply = reply(response).map_err(explained)?;
     // Behind a proxy, a server is only where its own address says.
     let address = if proxy.is_none() {
-        reached.address()
+        *reached.lock()
     } else {
         server.host().parse().ok()
     };
@@ -228,11 +228,15 @@ fn agent(server: &ServerUrl, timeout: Duration) -> Result<(Agent, Option<Proxy>,
         .proxy(proxy.as_ref().map(to_proxy).transpose()?)
         .tls_config(tls(server)?)
         .build();
+    let noting = Noting {
+        tcp: TcpConnector::default(),
+        reached: Arc::clone(&reached),
+    };
     let agent = Agent::with_parts(
         config,
         ConnectProxyConnector::default()
             .chain(SocksConnector::default())
-            .chain(Noting::new(&reached))
+            .chain(noting)
             .chain(RustlsConnector::default()),
         Resolve::default(),
     );

@@ -16,34 +16,14 @@ use crate::net::resolve;
 use crate::sync::Mutex;
 use crate::tunnel::ws::Endpoint;
 
-/// The address, once there is one; clones share it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Reached(Arc<Mutex<Option<IpAddr>>>);
-
-impl Reached {
-    pub(super) fn address(&self) -> Option<IpAddr> {
-        *self.0.lock()
-    }
-
-    fn note(&self, address: IpAddr) {
-        *self.0.lock() = Some(address);
-    }
-}
+/// The address, once there is one.
+pub(super) type Reached = Arc<Mutex<Option<IpAddr>>>;
 
 /// Connects as the library does, one address after the other, and notes which it was.
 #[derive(Debug, Default)]
 pub(super) struct Noting {
-    tcp: TcpConnector,
-    reached: Reached,
-}
-
-impl Noting {
-    pub(super) fn new(reached: &Reached) -> Self {
-        Self {
-            tcp: TcpConnector::default(),
-            reached: reached.clone(),
-        }
-    }
+    pub(super) tcp: TcpConnector,
+    pub(super) reached: Reached,
 }
 
 impl<In: Transport> Connector<In> for Noting {
@@ -74,7 +54,7 @@ impl<In: Transport> Connector<In> for Noting {
             one.addrs.push(*address);
             match Connector::<In>::connect(&self.tcp, &one, None) {
                 Ok(connected) => {
-                    self.reached.note(address.ip());
+                    *self.reached.lock() = Some(address.ip());
                     return Ok(connected);
                 }
                 Err(error @ (Error::Io(_) | Error::Timeout(_))) => last = Some(error),
