@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ureq::http::{Response, StatusCode, header};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::transport::{
-    ConnectProxyConnector, Connector, RustlsConnector, SocksConnector, TcpConnector,
+    ConnectProxyConnector, Connector, RustlsConnector, SocksConnector,
 };
 use ureq::{Agent, Body, ProxyProtocol};
 use zeroize::Zeroizing;
@@ -216,7 +216,8 @@ fn beginning(body: &mut Body) -> Vec<u8> {
 /// uses, and where it tells which address it reached.
 fn agent(server: &ServerUrl, timeout: Duration) -> Result<(Agent, Option<Proxy>, Reached), String> {
     let proxy = ws::environment_proxy(server.endpoint()).map_err(|error| error.to_string())?;
-    let reached = Reached::default();
+    let noting = Noting::default();
+    let reached = Arc::clone(&noting.reached);
     let config = Agent::config_builder()
         .timeout_global(Some(timeout))
         .http_status_as_error(false)
@@ -228,10 +229,6 @@ fn agent(server: &ServerUrl, timeout: Duration) -> Result<(Agent, Option<Proxy>,
         .proxy(proxy.as_ref().map(to_proxy).transpose()?)
         .tls_config(tls(server)?)
         .build();
-    let noting = Noting {
-        tcp: TcpConnector::default(),
-        reached: Arc::clone(&reached),
-    };
     let agent = Agent::with_parts(
         config,
         ConnectProxyConnector::default()

@@ -22,7 +22,7 @@ pub(super) type Reached = Arc<Mutex<Option<IpAddr>>>;
 /// Connects as the library does, one address after the other, and notes which it was.
 #[derive(Debug, Default)]
 pub(super) struct Noting {
-    pub(super) tcp: TcpConnector,
+    tcp: TcpConnector,
     pub(super) reached: Reached,
 }
 

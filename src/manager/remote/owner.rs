@@ -14,6 +14,7 @@ use crate::manager::connection::ConnectError;
 use crate::manager::quick_setup::{Alternate, Setup};
 use crate::net::authority::authority;
 use crate::store;
+use crate::sync::Mutex;
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::ws::Endpoint;
 
@@ -83,7 +84,12 @@ impl Owner {
             main: None,
             identity_changed: identity.1.clone(),
         };
-        let mailbox = Arc::new(RemoteServer::new(origin, sender, done, first));
+        let mailbox = Arc::new(RemoteServer {
+            origin: origin.to_owned(),
+            commands: sender,
+            done,
+            snapshot: Mutex::new(Arc::new(first)),
+        });
         let owner = Self {
             origin: origin.to_owned(),
             commands,

@@ -20,10 +20,10 @@ const MAIN_WAIT: Duration = crate::limits::TUNNEL_WAIT;
 /// one itself while it has work.
 pub(crate) struct RemoteServer {
     pub(crate) origin: String,
-    commands: Sender<(Arc<RemoteServer>, Command)>,
+    pub(super) commands: Sender<(Arc<RemoteServer>, Command)>,
     /// Closed when its owner has given everything back.
-    done: Receiver<()>,
-    snapshot: Mutex<Arc<ServerSnapshot>>,
+    pub(super) done: Receiver<()>,
+    pub(super) snapshot: Mutex<Arc<ServerSnapshot>>,
 }
 
 /// One remote server as it is now: published by its owner after each change.
@@ -35,20 +35,6 @@ pub(crate) struct ServerSnapshot {
 }
 
 impl RemoteServer {
-    pub(super) fn new(
-        origin: &str,
-        commands: Sender<(Arc<Self>, Command)>,
-        done: Receiver<()>,
-        first: ServerSnapshot,
-    ) -> Self {
-        Self {
-            origin: origin.to_owned(),
-            commands,
-            done,
-            snapshot: Mutex::new(Arc::new(first)),
-        }
-    }
-
     /// Sends a command. An owner that has ended, with the program, takes none.
     pub(super) fn send(self: &Arc<Self>, command: Command) {
         // With the mailbox, so that the owner does not end over it.
