@@ -117,12 +117,11 @@ pub struct Running {
 
 /// Starts serving on `listener`, sets up the main tunnels that are known, and connects what is to be connected at the
 /// start.
-pub fn start(options: Options, listener: TcpListener) -> Result<Running, StartError> {
+pub fn start(mut options: Options, listener: TcpListener) -> Result<Running, StartError> {
     let hosts = HostPolicy::loopback();
     for host in &options.allow_hosts {
         hosts.allow(host).map_err(StartError::Host)?;
     }
-    let mut options = options;
     let own = listener.local_addr().map_err(StartError::System)?;
     options.own_listeners.push((own, "the management page"));
     let core = core_of(options);

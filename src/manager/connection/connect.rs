@@ -292,7 +292,8 @@ impl ConnectionWork<'_> {
             );
             // Its words are shown until the next step begins.
             self.record.change().go(Event::TunnelLost);
-            held.leave_port();
+            // All but the web client is given back.
+            (held.tunnel, held.port) = (None, None);
             self.pause(pause.saturating_sub(begun.elapsed()))?;
         }
     }
@@ -345,7 +346,7 @@ impl ConnectionWork<'_> {
         let (mut pauses, mut owed) = (pauses(), Some(Instant::now()));
         let mut relays = RelayWatch::new(tunnel);
         loop {
-            let looks = (relays.next_look(), &held.misses());
+            let looks = (relays.look, &held.misses());
             match health.run(self.record, &tunnel.ended(), owed, looks) {
                 WatchEnd::Stopped => return Err(Ended::Stopped),
                 // Both may be true at once, as at the program's end.

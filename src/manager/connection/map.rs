@@ -317,7 +317,11 @@ impl ConnectionMap {
         let active = self.active.remove(id)?;
         active.stop();
         self.numbers.insert(id.to_owned(), active.numbers());
-        self.forget_outage(&active.server());
+        let server = active.server();
+        // Of a server that nothing goes through any more it is not told when it is back.
+        if !self.active.values().any(|other| other.is_through(&server)) {
+            self.outages.end(&server, Instant::now());
+        }
         self.ending.insert(id.to_owned(), active.done.clone());
         Some(active)
     }
@@ -329,13 +333,6 @@ impl ConnectionMap {
         match self.active.values().filter(through).count() {
             1 => "affects 1 application".to_owned(),
             count => format!("affects {count} applications"),
-        }
-    }
-
-    /// Of a server that nothing goes through any more it is not told when it is back.
-    fn forget_outage(&mut self, origin: &str) {
-        if !self.active.values().any(|active| active.is_through(origin)) {
-            self.outages.end(origin, Instant::now());
         }
     }
 

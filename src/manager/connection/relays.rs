@@ -24,8 +24,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// When a connection looks whether its tunnel wants another relay, and asks for one.
 pub(super) struct RelayWatch {
     pauses: Pauses,
-    /// None where there is no other relay that could be named.
-    look: Option<Instant>,
+    /// When to look next; none where there is no other relay that could be named.
+    pub(super) look: Option<Instant>,
     /// No question before this.
     ask: Option<Instant>,
 }
@@ -39,11 +39,6 @@ impl RelayWatch {
         }
     }
 
-    /// When to look next.
-    pub(super) fn next_look(&self) -> Option<Instant> {
-        self.look
-    }
-
     /// Checks whether to ask now.
     fn is_to_ask(&mut self, tunnel: &TunnelGroup) -> bool {
         let now = Instant::now();
@@ -54,10 +49,6 @@ impl RelayWatch {
             return false;
         }
         self.ask.is_none_or(|at| at <= now)
-    }
-
-    fn has_asked(&mut self) {
-        self.ask = Some(Instant::now() + self.pauses.next());
     }
 }
 
@@ -76,7 +67,7 @@ impl ConnectionWork<'_> {
             return Ok(Applied::Done);
         }
         let answered = self.ask_again(held);
-        watch.has_asked();
+        watch.ask = Some(Instant::now() + watch.pauses.next());
         match answered {
             Ok((setup, connector)) => Ok(self.hold_at(held, tunnel, (setup, &connector))),
             Err(Ended::Stopped) => Err(Ended::Stopped),

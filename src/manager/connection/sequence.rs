@@ -46,8 +46,8 @@ const REMOTE_HOST: &str = "127.0.0.1";
 /// Resources of a connection, in the order of release.
 #[derive(Default)]
 pub(super) struct HeldResources {
-    tunnel: Option<OpenTunnel>,
-    port: Option<PortReservation>,
+    pub(super) tunnel: Option<OpenTunnel>,
+    pub(super) port: Option<PortReservation>,
     pub(super) web_client: Option<WebClient>,
     /// Asks visitors of an application with a gateway for the code, where the server does not.
     door: Arc<Door>,
@@ -86,15 +86,10 @@ impl HeldResources {
             None => self.door.open(),
         }
     }
-
-    /// Gives back all but the web client.
-    pub(super) fn leave_port(&mut self) {
-        (self.tunnel, self.port) = (None, None);
-    }
 }
 
 /// A tunnel in the registry; it goes with this.
-struct OpenTunnel {
+pub(super) struct OpenTunnel {
     tunnels: Arc<Registry>,
     key: Key,
     /// Gets a message when it has missed its server [`MISSED_AFTER`] times and more.
