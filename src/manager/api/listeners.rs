@@ -1,7 +1,7 @@
 //! Services on this machine that could be shared: the page suggests them. Only the user's own sockets, and none of
 //! postern's.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::MetadataExt;
@@ -49,25 +49,19 @@ pub(super) fn list(_: &Arc<AppState>, _: &Request) -> Answer {
 
 /// By port, without those of processes that are called `ours`.
 fn shown(sockets: &[ListeningSocket], owners: &HashMap<u64, String>, ours: &str) -> Vec<Listener> {
-    let mut by_port = BTreeMap::new();
-    for socket in sockets {
-        let process = owners.get(&socket.inode).cloned().unwrap_or_default();
-        let (ip, port) = (reached_at(socket.address.ip()), socket.address.port());
-        if process == ours {
-            continue;
-        }
-        let listener = Listener { port, ip, process };
-        // Of several on one port the one that most programs reach.
-        by_port
-            .entry(port)
-            .and_modify(|known: &mut Listener| {
-                if listener.ip < known.ip {
-                    known.ip = listener.ip;
-                }
-            })
-            .or_insert(listener);
-    }
-    by_port.into_values().take(MAX_SHOWN).collect()
+    let listeners = sockets.iter().map(|socket| Listener {
+        port: socket.address.port(),
+        ip: reached_at(socket.address.ip()),
+        process: owners.get(&socket.inode).cloned().unwrap_or_default(),
+    });
+    let mut shown: Vec<Listener> = listeners
+        .filter(|listener| listener.process != ours)
+        .collect();
+    // Of several on one port the one that most programs reach.
+    shown.sort_by_key(|listener| (listener.port, listener.ip));
+    shown.dedup_by_key(|listener| listener.port);
+    shown.truncate(MAX_SHOWN);
+    shown
 }
 
 fn reached_at(ip: IpAddr) -> IpAddr {
