@@ -81,24 +81,19 @@ impl Expiries {
     /// one's is.
     pub(crate) fn take_over(&self, now: Clocks) -> (Vec<(String, String)>, Option<Duration>) {
         let mut known = self.known.lock();
-        let waiting = known.iter_mut().filter(|(_, end)| !end.is_told);
-        let (mut over, mut left) = (Vec::new(), None::<Duration>);
-        for (id, end) in waiting {
-            let rest = end.expiry.left(now);
-            if rest.is_zero() {
+        let (mut over, mut waiting) = (Vec::new(), Vec::new());
+        for (id, end) in known.iter_mut().filter(|(_, end)| !end.is_told) {
+            if end.expiry.is_over(now) {
                 end.is_told = true;
                 over.push((id.clone(), end.expires.clone()));
             } else {
-                left = Some(left.map_or(rest, |left| left.min(rest)));
+                waiting.push((id.clone(), end.expires.clone(), end.expiry));
             }
         }
-        let waiting = known.iter().filter(|(_, end)| !end.is_told);
-        let waiting: Vec<(String, String, Expiry)> = waiting
-            .map(|(id, end)| (id.clone(), end.expires.clone(), end.expiry))
-            .collect();
         drop(known);
         self.ends.note(&waiting, now);
-        (over, left)
+        let left = waiting.iter().map(|(_, _, expiry)| expiry.left(now));
+        (over, left.min())
     }
 }
 

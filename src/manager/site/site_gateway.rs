@@ -1,6 +1,7 @@
-//! One application's gateway: what is its own.
+//! One application's gateway: what is its own, and the way to the application.
 
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -8,22 +9,33 @@ use std::time::{Duration, Instant, SystemTime};
 use crossbeam_channel::Sender;
 
 use super::door::Door;
-use super::target;
-use crate::gateway::{Beside, Events, GatewayState, Naming, RequestStats, Served, Server, path};
+use crate::gateway::{
+    Beside, Down, Events, GatewayState, Naming, Open, REFUSED, RequestStats, Served, Server,
+    TlsStream, path,
+};
 use crate::http::h1::head::Head;
+use crate::http::proxy::ByteStream;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
 use crate::manager::quick_setup::Setup;
 use crate::manager::request_log::{RequestLog, RequestRecord};
 use crate::net::authority::authority;
+use crate::net::keep_alive;
 use crate::sync::Mutex;
-use crate::tunnel::target::MayDial;
+use crate::tunnel::target::{self, MayDial};
+use crate::tunnel::ws::Tls;
 
 /// Time for which an answer that could not be passed on shows on the application's card. Default 60 s: health is checked
 /// every 30 s meanwhile.
 const RECENT: Duration = Duration::from_secs(60);
 /// Characters of its path that are logged. Default 100.
 const SHOWN_PATH: usize = 100;
+
+/// Time to connect, all addresses of a name together: the same as for a stream that is not HTTP.
+const CONNECT_WITHIN: Duration = crate::limits::CONNECT_WITHIN;
+/// Silence after which the kernel asks whether the application's machine is still there, and between its questions.
+const PROBE_AFTER: Duration = Duration::from_secs(60);
+const PROBE_EVERY: Duration = Duration::from_secs(15);
 
 /// One application's gateway.
 pub(crate) struct SiteGateway {
@@ -45,7 +57,7 @@ impl SiteGateway {
             requests: Arc::clone(&requests),
             missed,
         });
-        let open = target::open(app, may_dial, Arc::clone(&naming), events.clone());
+        let open = open(app, may_dial, Arc::clone(&naming), events.clone());
         door.leads_to(open);
         let stats: Arc<RequestStats> = Arc::clone(&requests.stats);
         let beside = Beside { naming, events };
@@ -146,4 +158,40 @@ impl Events for AppEvents {
             self.missed();
         }
     }
+}
+
+/// Opens connections to an application for requests, under the name that `naming` has for each.
+fn open(app: &AppConfig, may_dial: MayDial, naming: Arc<Naming>, events: Arc<dyn Events>) -> Open {
+    let (host, port) = (app.ip.clone(), app.port);
+    // None for plain text. Whose certificate it is nobody can say, as the form does.
+    let tls = (app.protocol == Protocol::Https).then(Tls::unverified);
+    Arc::new(move |wanted| {
+        let name = naming.tls_name_of(&wanted.head.headers);
+        let unwanted = || wanted.visitor.has_left();
+        let socket = target::connect(&host, port, CONNECT_WITHIN, Some(&may_dial), unwanted);
+        let opened = socket.and_then(|socket| begin(socket, tls.as_ref(), (name, &host)));
+        opened.map_err(|error| {
+            log::debug!("cannot reach an application: {error}");
+            events.missed();
+            Down::Target(REFUSED.to_owned())
+        })
+    })
+}
+
+/// Begins TLS where the application speaks it.
+fn begin(
+    socket: TcpStream,
+    tls: Option<&Tls>,
+    (tls_name, host): (&str, &str),
+) -> io::Result<Box<dyn ByteStream>> {
+    socket.set_nodelay(true)?;
+    keep_alive(&socket, PROBE_AFTER, PROBE_EVERY, None)?;
+    let Some(tls) = tls else {
+        return Ok(Box::new(socket));
+    };
+    // A visitor may send any text for a name.
+    let named = tls.connection(tls_name);
+    let tls = named.or_else(|_| tls.connection(host));
+    let tls = tls.map_err(io::Error::other)?;
+    Ok(Box::new(TlsStream::new(tls, Box::new(socket))))
 }
