@@ -30,7 +30,6 @@ static STARTS: LazyLock<Permits> = LazyLock::new(Permits::default);
 /// A running web client; it ends with this.
 pub(crate) struct WebClient {
     served: Option<Box<dyn Served>>,
-    is_invisible: bool,
     /// The code that lets visitors in, and the number that goes with it.
     admitted: Option<(Zeroizing<String>, u64)>,
     /// The site's name that it is served under, and whether visitors come by `https`.
@@ -66,7 +65,6 @@ impl WebClient {
         })?;
         Ok(Self {
             served: Some(served),
-            is_invisible: app.invisible,
             admitted: None,
             host: None,
             _registered: registered,
@@ -87,7 +85,7 @@ impl WebClient {
     /// Lets the visitors in who come by the site's name, in invisible mode with its code; by an earlier name, with an
     /// earlier code, or with what was signed out, nobody any more.
     pub(crate) fn admit(&mut self, enforcement: &Enforcement, site_url: &str) {
-        let code = enforcement.code.as_ref().filter(|_| self.is_invisible);
+        let code = enforcement.code.as_ref();
         let admitted = code.map(|code| (code.clone(), enforcement.generation));
         let served = self.served();
         if let Some(code) = code.filter(|_| self.admitted != admitted) {
