@@ -297,7 +297,7 @@ fn head(mut stream: impl Read + Write, request: &[u8], name: &str) -> Result<Hea
 impl HeadAnswer {
     /// One that begins so; only where it leads elsewhere more of it is read.
     fn of(mut said: Vec<u8>, mut rest: impl Read) -> Self {
-        // What breaks off is judged by what came of it.
+        // An answer that breaks off is judged by its beginning.
         let _ = read_more(&mut said, &mut rest, HEAD, |said| status(said).is_some());
         let status = status(&said);
         let mut location = None;
