@@ -133,7 +133,8 @@
 //! - a relay: the saver's mutex of its state, which is held over the save, then what is staged, then the snapshot, which
 //!   readers take without waiting; ports are tried without any of them;
 //! - a web client: a session's slot, then the running statements, then one statement's own;
-//! - the manager: the map of connections, then one connection's record, then the list of those who wait for its changes.
+//! - the manager: the map of connections, then one connection's record, then the list of those who wait for its changes;
+//!   the places of servers alone.
 //!   State of a remote server has one owner thread and no lock.
 //!
 //! # Words

@@ -1,6 +1,7 @@
 //! The API of `postern relay`: what its operator reads and changes.
 
 use std::collections::BTreeMap;
+use std::ops::Not;
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -502,28 +503,30 @@ pub struct SetupCall {
     #[cfg_attr(test, schemars(with = "String"))]
     pub password: Zeroizing<String>,
     /// Name of the application for its connector; as `connector_name`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub client_app_id: Option<String>,
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub client_app_id: String,
     /// Required for an unknown connector, unless the relay is for this machine only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub enroll_token: Option<Zeroizing<String>>,
     /// Used for the site's name if none is given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub display_name: Option<String>,
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub display_name: String,
     /// Preferred name: 2 to 63 characters (a-z, 0-9, single hyphens); a taken one gets a number, unless
     /// `site_name_required`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub site_name: Option<String>,
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub site_name: String,
     /// 409 instead of another name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub site_name_required: Option<bool>,
+    #[serde(skip_serializing_if = "Not::not")]
+    #[cfg_attr(test, schemars(with = "Option<bool>"))]
+    pub site_name_required: bool,
     /// Visitors need the code in the answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub invisible: Option<bool>,
+    #[cfg_attr(test, schemars(with = "Option<bool>"))]
+    pub invisible: bool,
     /// The application asks for the code itself, so the relay does not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub checks_code: Option<bool>,
+    #[serde(skip_serializing_if = "Not::not")]
+    #[cfg_attr(test, schemars(with = "Option<bool>"))]
+    pub checks_code: bool,
     /// 64 hexadecimal digits: SHA-256 of the code that the connector created; without it the relay creates a code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code_sha256: Option<String>,
@@ -531,21 +534,67 @@ pub struct SetupCall {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_in: Option<u64>,
     /// Addresses and networks that visitors may come from; empty allows everybody.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allow: Option<Vec<String>>,
-    /// A new number ends all sign-ins and open visitor connections.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub generation: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
+    pub allow: Vec<String>,
     /// Ignored: the connector handles it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_header: Option<String>,
-    /// Accepted, not needed.
+    /// A new number ends all sign-ins and open visitor connections.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reset: Option<bool>,
+    pub generation: Option<u64>,
     /// Name of the connector's machine, for the operator.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub label: String,
     /// Version of its program.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub version: String,
+    /// Always empty: some servers of other makers read a field of this spelling.
+    #[cfg_attr(test, schemars(skip))]
+    pub visable: String,
+    /// Accepted, not needed.
+    #[cfg_attr(test, schemars(with = "Option<bool>"))]
+    pub reset: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::to_json;
+
+    #[test]
+    fn the_names_are_those_of_the_contract() {
+        let call = SetupCall {
+            protocol: "http".into(),
+            ip: "127.0.0.1".into(),
+            port: 80,
+            connector_name: "postern_0".into(),
+            password: Zeroizing::new("hush".into()),
+            client_app_id: "00ff".into(),
+            site_name: "shop".into(),
+            invisible: true,
+            ..SetupCall::default()
+        };
+        let expected = "{\"protocol\":\"http\",\"ip\":\"127.0.0.1\",\"port\":80,\
+            \"connector_name\":\"postern_0\",\"password\":\"hush\",\"client_app_id\":\"00ff\",\
+            \"display_name\":\"\",\"site_name\":\"shop\",\"invisible\":true,\"visable\":\"\",\
+            \"reset\":false}";
+        assert_eq!(String::from_utf8_lossy(&to_json(&call).unwrap()), expected);
+        let with_token = SetupCall {
+            enroll_token: Some(Zeroizing::new("t".into())),
+            code_sha256: Some("00ff".into()),
+            expires_in: Some(9),
+            allow: vec!["::1".to_owned()],
+            host_header: Some("target".into()),
+            generation: Some(2),
+            ..call
+        };
+        let written = to_json(&with_token).unwrap();
+        let written = String::from_utf8_lossy(&written);
+        let terms = "\"code_sha256\":\"00ff\",\"expires_in\":9,\"allow\":[\"::1\"],\
+            \"host_header\":\"target\",\"generation\":2";
+        assert!(written.contains(terms) && written.contains("\"enroll_token\":\"t\""));
+    }
 }

@@ -104,7 +104,7 @@ mod tests {
         super::of(&ConnectResult {
             site_url: site.to_owned(),
             auth_url: auth.to_owned(),
-            exposed: Some(input.into_new().unwrap().shown().saved()),
+            exposed: Some(input.into_new().shown().saved()),
             ..ConnectResult::default()
         })
     }

@@ -1,38 +1,30 @@
 //! State shared by all parts of the manager.
 
-use std::path::PathBuf;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::apps::app::AppConfig;
 use super::apps::app_store::{self, AppStore};
-use super::connection::{ConnectResult, Connections, PortReservations};
+use super::connection::{ConnectResult, PortReservations};
 use super::expiry::Expiries;
-use super::own_listeners::OwnListeners;
-use super::remote::Servers;
+use super::remote::{Environment, Servers};
 use super::server_choice::ServerChoice;
 use super::server_url::ServerUrl;
 use crate::plugin::{self, WebClients};
 use crate::store::expiry::Clocks;
-use crate::store::{AuditSets, CredentialStore, DataDir};
+use crate::store::{AuditSets, DataDir};
 use crate::sync::Lookout;
-use crate::tunnel::known_servers::KnownServers;
-use crate::tunnel::registry::Registry;
 
 /// The state of one `postern start`.
 pub(crate) struct AppState {
     pub(crate) home: DataDir,
     /// When it began.
     pub(crate) since: SystemTime,
-    /// For the private sockets of HTTP services.
-    pub(crate) run_dir: PathBuf,
     pub(crate) apps: AppStore,
-    pub(crate) credentials: CredentialStore,
-    /// Host keys; each remote server has its own part of them.
-    pub(crate) known: KnownServers,
-    pub(crate) tunnels: Arc<Registry>,
+    /// Shared with the owners of remote servers: its members are this state's.
+    pub(crate) environment: Arc<Environment>,
     pub(crate) servers: Servers,
-    pub(crate) connections: Arc<Connections>,
     pub(crate) expiries: Expiries,
     /// Ends what is over.
     pub(crate) lookout: Lookout,
@@ -41,11 +33,6 @@ pub(crate) struct AppState {
     pub(crate) web_clients: &'static dyn WebClients,
     /// Which remote server an application is connected through.
     pub(crate) choice: ServerChoice,
-    /// Where this program listens.
-    pub(crate) listeners: OwnListeners,
-    /// True if remote servers may be reached without TLS.
-    pub(crate) insecure: bool,
-    pub(crate) check_other_users: bool,
     /// Which applications this process works for.
     pub(crate) applications: Applications,
     pub(crate) notices: Vec<String>,
@@ -63,6 +50,14 @@ pub enum Applications {
     Temporary,
     /// Those of the user's list, to read and change them only.
     Idle,
+}
+
+impl Deref for AppState {
+    type Target = Environment;
+
+    fn deref(&self) -> &Environment {
+        &self.environment
+    }
 }
 
 impl AppState {
@@ -108,10 +103,13 @@ impl AppState {
         }
     }
 
-    /// The result of an application whose time is over, if it is.
-    pub(crate) fn lapsed(&self, app: &AppConfig) -> Option<ConnectResult> {
-        let is_over = self.expiries.is_over(app);
-        is_over.then(|| self.connections.lapsed(&app.id))
+    /// Result of an application's connection, or of the last one where its time is over.
+    pub(crate) fn result(&self, app: &AppConfig) -> Option<ConnectResult> {
+        let lapsed = || {
+            let is_over = self.expiries.is_over(app);
+            is_over.then(|| self.connections.lapsed(&app.id))
+        };
+        self.connections.result_beside(app).or_else(lapsed)
     }
 
     /// Ends what is over; the time until something else is.
@@ -141,7 +139,7 @@ impl AppState {
         // Before it is noted, which may wait for another process.
         self.connections.lapse(id);
         match self.apps.lapse(id, expires) {
-            Ok(_) | Err(app_store::Error::Unknown(_)) => {}
+            Ok(()) | Err(app_store::Error::Unknown(_)) => {}
             Err(error) => log::warn!("application {id}: cannot save its end: {error}"),
         }
     }
@@ -158,7 +156,7 @@ impl AppState {
     /// Ends the main tunnels of servers that no application is connected through, or is to be.
     pub(crate) fn retire_unused_main_tunnels(&self) {
         for remote in self.servers.all() {
-            if remote.snapshot().main.is_some() && !self.is_in_use(remote.origin()) {
+            if remote.snapshot().main.is_some() && !self.is_in_use(&remote.origin) {
                 remote.retire_main_tunnel();
             }
         }

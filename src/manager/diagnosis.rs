@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use super::app::AppConfig;
-use super::connection::answers;
+/// Checks whether an application answers: by one connection, and with HTTP by `HEAD /`. It does not sign in to a
+/// database.
+pub(crate) use super::connection::answers as look_at_application;
 use super::quick_setup;
-pub use super::quick_setup::Standing;
+pub use super::quick_setup::{Look, NoAnswer, Standing};
 use super::remote::Connector;
 use super::server_url::ServerUrl;
 use crate::net::in_words;
@@ -29,42 +30,24 @@ pub struct ServerLook {
     /// The connection to it, TLS with it.
     pub connection: Option<Result<(), ConnectionProblem>>,
     /// Answer at the address of quick-setup calls.
-    pub quick_setup: Option<Result<QuickSetupLook, DialProblem>>,
+    pub quick_setup: Option<Result<Look, NoAnswer>>,
 }
 
 /// Why there is no connection.
 pub enum ConnectionProblem {
     /// It is not reached.
-    Network(DialProblem),
+    Network(NoAnswer),
     /// TLS, or its certificate.
-    Tls(DialProblem),
+    Tls(NoAnswer),
 }
 
-/// Error of a dial, with the advice that fits its cause.
-pub struct DialProblem {
-    /// Message.
-    pub error: String,
-    /// Advice; none where the server or the network in general may be the cause.
-    pub advice: Option<&'static str>,
-}
-
-impl From<DialError> for DialProblem {
+impl From<DialError> for NoAnswer {
     fn from(error: DialError) -> Self {
         Self {
             advice: error.advice(),
-            error: in_words(error),
+            ..Self::from(in_words(error))
         }
     }
-}
-
-/// Answer at the address of quick-setup calls.
-pub struct QuickSetupLook {
-    /// True if it accepts such calls: then it refuses a GET.
-    pub is_there: bool,
-    /// The status of the answer.
-    pub status: u16,
-    /// The server's clock.
-    pub clock: Option<SystemTime>,
 }
 
 /// The tunnel server that a remote server has assigned.
@@ -84,7 +67,7 @@ pub struct WayLook {
     /// `host:port`, or the URL.
     pub address: String,
     /// Answer of the tunnel server there.
-    pub answer: Result<(), DialProblem>,
+    pub answer: Result<(), NoAnswer>,
 }
 
 /// Looks at a server. It waits for the network.
@@ -109,18 +92,7 @@ pub fn look_at_server(server: &ServerUrl) -> ServerLook {
     let is_connected = connection.is_ok();
     look.connection = Some(connection);
     if is_connected {
-        look.quick_setup = Some(
-            quick_setup::look(server, ANSWER_WITHIN)
-                .map(|look| QuickSetupLook {
-                    is_there: look.is_there,
-                    status: look.status,
-                    clock: look.clock,
-                })
-                .map_err(|error| DialProblem {
-                    error: error.reason,
-                    advice: error.advice,
-                }),
-        );
+        look.quick_setup = Some(quick_setup::look(server, ANSWER_WITHIN));
     }
     look
 }
@@ -149,14 +121,7 @@ fn connect(endpoint: &Endpoint) -> Result<(), ConnectionProblem> {
 /// Why a server that is to be known may be of no use.
 pub enum ServerProblem {
     /// Nothing answers there.
-    Unreachable {
-        /// Message.
-        why: String,
-        /// Advice; none where the server or the network in general may be the cause.
-        advice: Option<&'static str>,
-        /// True if a proxy refuses its credentials.
-        is_refusal: bool,
-    },
+    Unreachable(NoAnswer),
     /// It does not let this connector in.
     Refused(String),
     /// It is asked too often, or has as many connectors as it takes.
@@ -169,11 +134,7 @@ pub fn look_at_new_server(
     server: &ServerUrl,
     enrolling: Option<(&Credentials, &str)>,
 ) -> Result<(), ServerProblem> {
-    quick_setup::look(server, ANSWER_WITHIN).map_err(|error| ServerProblem::Unreachable {
-        why: error.reason,
-        advice: error.advice,
-        is_refusal: error.is_refusal,
-    })?;
+    quick_setup::look(server, ANSWER_WITHIN).map_err(ServerProblem::Unreachable)?;
     let is_private = server.endpoint().secure || server.is_loopback();
     let Some((credentials, token)) = enrolling.filter(|_| is_private) else {
         return Ok(());
@@ -186,11 +147,10 @@ pub fn look_at_new_server(
         Err(
             quick_setup::Failure::Unauthorized { said } | quick_setup::Failure::Status { said, .. },
         ) => Err(ServerProblem::Refused(said)),
-        Err(other) => Err(ServerProblem::Unreachable {
-            why: other.to_string(),
+        Err(other) => Err(ServerProblem::Unreachable(NoAnswer {
             advice: Some(other.hint()),
-            is_refusal: false,
-        }),
+            ..NoAnswer::from(other.to_string())
+        })),
     }
 }
 
@@ -214,7 +174,7 @@ pub fn look_at_tunnel(
         address,
         answer: dial(to, &options, &Cancel::new())
             .map(drop)
-            .map_err(DialProblem::from),
+            .map_err(NoAnswer::from),
     };
     let port = port.map(|port| look(Way::Port, port, port.authority()));
     let url = url.map(|url| look(Way::Url, url, url.to_string()));
@@ -268,10 +228,4 @@ pub fn trust_host_key(home: &DataDir, change: &HostKeyChange) -> Result<(), Stri
     KnownServers::new(home.clone())
         .trust_change(&change.server, &change.known, &change.offered)
         .map_err(in_words)
-}
-
-/// Checks whether an application answers: by one connection, and with HTTP by `HEAD /`. It does not sign in to a
-/// database.
-pub fn look_at_application(app: &AppConfig) -> Result<(), String> {
-    answers(app)
 }

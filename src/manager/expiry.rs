@@ -33,8 +33,12 @@ impl Expiries {
     }
 
     /// When an application ends; none where it does not by itself. Notes nothing: who asks may have an old copy.
-    pub(crate) fn of(&self, app: &AppConfig) -> Option<Expiry> {
-        self.at(app, Clocks::now())
+    pub(crate) fn at(&self, app: &AppConfig, now: Clocks) -> Option<Expiry> {
+        let expires = app.expires.as_ref()?;
+        let known = self.known.lock();
+        let seen = known.get(&app.id).filter(|end| end.expires == *expires);
+        let read = || self.ends.expiry(&app.id, expires, now);
+        Some(seen.map_or_else(read, |end| end.expiry))
     }
 
     /// Notes the end of an application as it is stored, in place of one that it had before; whether it has one.
@@ -46,14 +50,6 @@ impl Expiries {
     pub(crate) fn is_over(&self, app: &AppConfig) -> bool {
         let now = Clocks::now();
         app.has_lapsed() || self.at(app, now).is_some_and(|end| end.is_over(now))
-    }
-
-    fn at(&self, app: &AppConfig, now: Clocks) -> Option<Expiry> {
-        let expires = app.expires.as_ref()?;
-        let known = self.known.lock();
-        let seen = known.get(&app.id).filter(|end| end.expires == *expires);
-        let read = || self.ends.expiry(&app.id, expires, now);
-        Some(seen.map_or_else(read, |end| end.expiry))
     }
 
     fn note_at(&self, stored: &AppConfig, now: Clocks) -> bool {
@@ -85,28 +81,19 @@ impl Expiries {
     /// one's is.
     pub(crate) fn take_over(&self, now: Clocks) -> (Vec<(String, String)>, Option<Duration>) {
         let mut known = self.known.lock();
-        let waiting = known.iter_mut().filter(|(_, end)| !end.is_told);
-        let (mut over, mut left) = (Vec::new(), None::<Duration>);
-        for (id, end) in waiting {
-            let rest = end.expiry.left(now);
-            if rest.is_zero() {
+        let (mut over, mut waiting) = (Vec::new(), Vec::new());
+        for (id, end) in known.iter_mut().filter(|(_, end)| !end.is_told) {
+            if end.expiry.is_over(now) {
                 end.is_told = true;
                 over.push((id.clone(), end.expires.clone()));
             } else {
-                left = Some(left.map_or(rest, |left| left.min(rest)));
+                waiting.push((id.clone(), end.expires.clone(), end.expiry));
             }
         }
-        let waiting = known.iter().filter(|(_, end)| !end.is_told);
-        let waiting: Vec<(String, String, Expiry)> = waiting
-            .map(|(id, end)| (id.clone(), end.expires.clone(), end.expiry))
-            .collect();
         drop(known);
-        let all = waiting.iter();
-        self.ends.note(
-            all.map(|(id, expires, expiry)| (&**id, &**expires, *expiry)),
-            now,
-        );
-        (over, left)
+        self.ends.note(&waiting, now);
+        let left = waiting.iter().map(|(_, _, expiry)| expiry.left(now));
+        (over, left.min())
     }
 }
 
@@ -122,8 +109,7 @@ mod tests {
 
     fn ending(wall: SystemTime) -> AppConfig {
         let body = json!({"protocol": "http", "expires": rfc3339(wall)});
-        let app = AppInput::parse(&body, true).unwrap().into_new();
-        app.unwrap_or_else(|_| panic!("no random bytes"))
+        AppInput::parse(&body, true).unwrap().into_new()
     }
 
     #[test]

@@ -17,34 +17,26 @@ const WORKERS: usize = 1;
 /// Connections in all: a remote server asks now and then.
 const CONNECTIONS: usize = 32;
 
-/// The running service; it ends with this.
-pub(crate) struct LocalApi {
-    _server: Server,
-}
-
-impl LocalApi {
-    /// Starts it on `listener`, for the server with this origin.
-    pub(crate) fn start(
-        environment: &Environment,
-        origin: &str,
-        listener: TcpListener,
-    ) -> io::Result<Self> {
-        let limits = Limits {
-            connections: CONNECTIONS,
-            ..Limits::default()
-        };
-        let config = ServerConfig {
-            listener,
-            hosts: HostPolicy::any(),
-            check_other_users: environment.check_other_users,
-            run_dir: environment.run_dir.clone(),
-            workers: WORKERS,
-            limits,
-        };
-        let connections = Arc::clone(&environment.connections);
-        let server = Server::start(config, Arc::new(routes(connections, origin.to_owned())))?;
-        Ok(Self { _server: server })
-    }
+/// Starts it on `listener`, for the server with this origin; it ends with what is answered.
+pub(crate) fn start(
+    environment: &Environment,
+    origin: &str,
+    listener: TcpListener,
+) -> io::Result<Server> {
+    let limits = Limits {
+        connections: CONNECTIONS,
+        ..Limits::default()
+    };
+    let config = ServerConfig {
+        listener,
+        hosts: HostPolicy::any(),
+        check_other_users: environment.check_other_users,
+        run_dir: environment.run_dir.clone(),
+        workers: WORKERS,
+        limits,
+    };
+    let connections = Arc::clone(&environment.connections);
+    Server::start(config, Arc::new(routes(connections, origin.to_owned())))
 }
 
 fn routes(connections: Arc<Connections>, origin: String) -> Router {

@@ -16,9 +16,9 @@ pub mod quick_setup;
 mod api;
 mod app_state;
 mod audit;
-mod clocks;
 mod connection;
 mod expiry;
+mod list_error;
 mod local_api;
 mod own_listeners;
 mod remote;
@@ -36,15 +36,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use crossbeam_channel::Sender;
 use zeroize::Zeroizing;
 
 use self::app_state::AppState;
 pub use self::app_state::Applications;
+use self::app_store::AppStore;
 use self::connection::{Ended, PortReservations};
 use self::expiry::Expiries;
 use self::own_listeners::OwnListeners;
 use self::remote::{Connector, Environment, MainTunnelWait, Servers};
-use crate::api::Client;
+use crate::api::{Client, MainTunnel};
 use crate::http::{HostPolicy, InvalidHost, Limits, Server, ServerConfig};
 use crate::plugin::{self, NoPlugins, WebClients};
 use crate::store::{AuditSets, CredentialStore, Credentials, DataDir};
@@ -58,7 +60,6 @@ use server_choice::ServerChoice;
 pub use server_choice::{ServerAccess, StandIn, chosen_server};
 use server_store::ServerStore;
 pub use server_url::ServerUrl;
-use sleep_watch::SleepWatch;
 
 /// Threads that answer light requests; what writes files has threads of its own.
 const WORKERS: usize = 2;
@@ -109,18 +110,18 @@ pub enum StartError {
 /// The management server at work.
 pub struct Running {
     core: Arc<AppState>,
-    _sleep_watch: SleepWatch,
+    /// Ends the look at the clocks.
+    _sleep_watch: Sender<()>,
     server: Server,
 }
 
 /// Starts serving on `listener`, sets up the main tunnels that are known, and connects what is to be connected at the
 /// start.
-pub fn start(options: Options, listener: TcpListener) -> Result<Running, StartError> {
+pub fn start(mut options: Options, listener: TcpListener) -> Result<Running, StartError> {
     let hosts = HostPolicy::loopback();
     for host in &options.allow_hosts {
         hosts.allow(host).map_err(StartError::Host)?;
     }
-    let mut options = options;
     let own = listener.local_addr().map_err(StartError::System)?;
     options.own_listeners.push((own, "the management page"));
     let core = core_of(options);
@@ -134,7 +135,7 @@ pub fn start(options: Options, listener: TcpListener) -> Result<Running, StartEr
     };
     let server = Server::start(config, Arc::new(api::routes(&core))).map_err(StartError::System)?;
     begin(&core);
-    let sleep_watch = SleepWatch::start(&core).map_err(StartError::System)?;
+    let sleep_watch = sleep_watch::start(&core).map_err(StartError::System)?;
     Ok(Running {
         core,
         _sleep_watch: sleep_watch,
@@ -166,8 +167,6 @@ pub(crate) fn open(home: &DataDir) -> Client {
 
 fn core_of(options: Options) -> Arc<AppState> {
     let home = options.home;
-    let (tunnels, connections) = (Arc::default(), Arc::default());
-    let listeners = OwnListeners::new(options.own_listeners);
     let choice = ServerChoice::new(
         ServerStore::new(home.clone()),
         options.server,
@@ -175,49 +174,36 @@ fn core_of(options: Options) -> Arc<AppState> {
         options.stand_in,
         options.insecure,
     );
-    let environment = Environment {
+    let environment = Arc::new(Environment {
         credentials: CredentialStore::new(home.clone()),
         known: KnownServers::new(home.clone()),
-        tunnels: Arc::clone(&tunnels),
-        listeners: listeners.clone(),
-        connections: Arc::clone(&connections),
-        run_dir: options.run_dir.clone(),
+        tunnels: Arc::default(),
+        listeners: OwnListeners::new(options.own_listeners),
+        connections: Arc::default(),
+        run_dir: options.run_dir,
         check_other_users: options.check_other_users,
-    };
+    });
     let audit = AuditSets::new(&home);
     let core = AppState {
-        apps: options.applications.store(&home),
-        credentials: CredentialStore::new(home.clone()),
-        known: KnownServers::new(home.clone()),
+        apps: match options.applications {
+            Applications::Stored | Applications::Idle => AppStore::new(home.clone()),
+            Applications::Temporary => AppStore::in_memory(),
+        },
         plugins: plugin::Registry::new(home.clone()),
-        tunnels,
-        servers: Servers::new(environment),
-        connections,
+        servers: Servers::new(Arc::clone(&environment)),
+        environment,
         expiries: Expiries::new(&home),
         lookout: Lookout::default(),
         ports: PortReservations::default(),
         web_clients: options.web_clients,
-        run_dir: options.run_dir,
         home,
         since: SystemTime::now(),
         choice,
-        listeners,
-        insecure: options.insecure,
-        check_other_users: options.check_other_users,
         notices: options.notices,
         audit,
         applications: options.applications,
     };
     Arc::new(core)
-}
-
-impl Applications {
-    fn store(self, home: &DataDir) -> app_store::AppStore {
-        match self {
-            Self::Stored | Self::Idle => app_store::AppStore::new(home.clone()),
-            Self::Temporary => app_store::AppStore::in_memory(),
-        }
-    }
 }
 
 /// Starts the automatic work of the program.
@@ -239,7 +225,10 @@ fn begin(core: &Arc<AppState>) {
         }
         let name = app.name.clone();
         if let Err(refused) = connection::begin(core, app) {
-            log::warn!("application '{name}' was not connected at start: {refused}");
+            log::warn!(
+                "application '{name}' was not connected at start: {}",
+                refused.error
+            );
         }
     }
 }
@@ -285,19 +274,6 @@ fn begin_main_tunnel(
     }
 }
 
-/// Reachability of a remote server, as its main tunnel shows.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// Nothing was set up with it: the first connect asks it.
-    NotAsked,
-    /// It is being asked.
-    Asking,
-    /// Its main tunnel is connected.
-    Reached,
-    /// It is not, for this reason.
-    Failing(String),
-}
-
 impl Running {
     /// Its API, called in this process.
     pub(crate) fn client(&self) -> Client {
@@ -309,23 +285,15 @@ impl Running {
         self.server.addr()
     }
 
-    /// The server of applications that name none, and whether it is reached; none where there is no server.
-    pub fn server(&self) -> Option<(ServerUrl, Reach)> {
+    /// The server of applications that name none, and its main tunnel, if it is set up; none where there is no server.
+    pub(crate) fn server(&self) -> Option<(ServerUrl, Option<MainTunnel>)> {
         let server = self.core.choice.now().ok()?.default().ok()??;
         let all = self.core.servers.all();
-        let remote = all.iter().find(|remote| remote.origin() == server.origin());
-        let main = remote.and_then(|remote| {
-            let snapshot = remote.snapshot();
-            let main = snapshot.main.as_ref()?;
-            Some(main.shown(server.origin()))
-        });
-        let reach = match main {
-            None => Reach::NotAsked,
-            Some(main) if main.status == "connected" => Reach::Reached,
-            Some(main) if !main.error.is_empty() => Reach::Failing(main.error),
-            Some(_) => Reach::Asking,
-        };
-        Some((server, reach))
+        let remote = all.iter().find(|remote| remote.origin == server.origin());
+        let snapshot = remote.map(|remote| remote.snapshot());
+        let main = snapshot.as_ref().and_then(|of| of.main.as_ref());
+        let main = main.map(|main| main.shown(server.origin()));
+        Some((server, main))
     }
 
     /// Another relay on this machine serves applications where no server is named; `listeners` are this process's then.

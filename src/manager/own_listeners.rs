@@ -48,7 +48,11 @@ impl OwnListeners {
         let address = listener.local_addr()?;
         all.push((address, what));
         drop(all);
-        Ok((listener, self.registered(address)))
+        let registered = Registered {
+            all: self.clone(),
+            address,
+        };
+        Ok((listener, registered))
     }
 
     /// For a tunnel or a question of the application's health: any address but theirs. `own` may be dialled all the same.
@@ -60,7 +64,7 @@ impl OwnListeners {
     /// Refuses an application that leads to one of them.
     pub(super) fn check(&self, app: &AppConfig) -> Result<(), ConnectError> {
         // A name is asked for only where its port is in question.
-        if !self.has_port(app.port) {
+        if !self.all().iter().any(|(own, _)| own.port() == app.port) {
             return Ok(());
         }
         // A name that cannot be resolved now is checked when it is dialled.
@@ -83,17 +87,6 @@ impl OwnListeners {
         let all = self.all();
         let found = all.iter().find(|(own, _)| leads_to(address, *own));
         found.map(|(_, what)| *what)
-    }
-
-    fn has_port(&self, port: u16) -> bool {
-        self.all().iter().any(|(own, _)| own.port() == port)
-    }
-
-    fn registered(&self, address: SocketAddr) -> Registered {
-        Registered {
-            all: self.clone(),
-            address,
-        }
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Listener>> {

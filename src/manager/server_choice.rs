@@ -41,14 +41,14 @@ pub struct StandIn {
 
 /// Choice of the server.
 pub(crate) struct ServerChoice {
-    /// The server of the command line.
-    named: Option<ServerUrl>,
+    /// The server of the command line, for all applications that name none.
+    pub(crate) named: Option<ServerUrl>,
     /// The server that a token was given for at the start.
     given: Option<ServerAccess>,
     stand_in: Mutex<Arc<StandIn>>,
     pub(crate) store: ServerStore,
     /// True if servers on other machines may be reached without TLS.
-    insecure: bool,
+    pub(crate) insecure: bool,
 }
 
 /// Choice with the current list.
@@ -65,23 +65,17 @@ pub fn chosen_server(
     enroll_token: Option<Zeroizing<String>>,
 ) -> Result<Option<ServerAccess>, String> {
     let list = ServerStore::new(home.clone()).read();
-    let list = match (list, &named) {
-        (Ok(list), _) => list,
+    let list = match named {
         // A given server needs no list.
-        (Err(_), Some(_)) => ServerList::default(),
-        (Err(error), None) => return Err(error.to_string()),
+        Some(_) => list.unwrap_or_default(),
+        None => list.map_err(|error| error.to_string())?,
     };
-    let server = match named {
-        Some(server) => server,
-        None => match list.default_server() {
-            Some(known) => ServerUrl::parse(&known.url, false)?,
-            None => return Ok(None),
-        },
-    };
-    let enroll_token = enroll_token.or_else(|| list.token(server.origin()));
-    Ok(Some(ServerAccess {
+    let kept = list.default_server().filter(|_| named.is_none());
+    let kept = kept.map(|known| ServerUrl::parse(&known.url, false));
+    let server = named.or(kept.transpose()?);
+    Ok(server.map(|server| ServerAccess {
+        enroll_token: enroll_token.or_else(|| list.token(server.origin())),
         server,
-        enroll_token,
     }))
 }
 
@@ -117,16 +111,6 @@ impl ServerChoice {
             choice: self,
             list: self.store.read()?,
         })
-    }
-
-    /// True if the command line gives the server of all applications without one.
-    pub(crate) fn is_named(&self) -> bool {
-        self.named.is_some()
-    }
-
-    /// True if servers on other machines may be reached without TLS.
-    pub(crate) fn insecure(&self) -> bool {
-        self.insecure
     }
 
     /// Relay on this machine.
@@ -189,7 +173,7 @@ impl CurrentServers<'_> {
 
     /// True if the relay on this machine serves applications without a server.
     pub(crate) fn stands_in(&self) -> bool {
-        !self.choice.is_named() && self.list.default_server().is_none()
+        self.choice.named.is_none() && self.list.default_server().is_none()
     }
 
     fn parsed(&self, url: &str) -> Result<ServerUrl, String> {
@@ -200,8 +184,8 @@ impl CurrentServers<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::ServerUpdate;
     use crate::manager::apps::app_input::AppInput;
-    use crate::manager::server_store::ServerChange;
 
     fn url(text: &str) -> ServerUrl {
         ServerUrl::parse(text, false).unwrap()
@@ -227,11 +211,11 @@ mod tests {
         ServerChoice::new(store, named, token.flatten(), stand_in, false)
     }
 
-    fn change(token: &str, default: bool) -> ServerChange {
-        ServerChange {
+    fn change(token: &str, default: bool) -> ServerUpdate {
+        ServerUpdate {
             enroll_token: Some(Some(Zeroizing::new(token.to_owned()))),
             default: Some(default),
-            ..ServerChange::default()
+            ..ServerUpdate::default()
         }
     }
 
@@ -240,7 +224,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut choice = choice(&DataDir::at(dir.path().join("home")), None);
         let body = serde_json::json!({"protocol": "http"});
-        let mut app = AppInput::parse(&body, true).unwrap().into_new().unwrap();
+        let mut app = AppInput::parse(&body, true).unwrap().into_new();
         let of = |choice: &ServerChoice, app: &AppConfig| {
             let url = choice.now().unwrap().of(app);
             url.map(|url| url.to_string()).unwrap_or_default()

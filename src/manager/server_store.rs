@@ -3,14 +3,15 @@
 //! It is read anew each time, as other processes write it too: `postern server` does without a running manager.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::apps::app::AppConfig;
+use super::list_error::Error;
 use super::server_url::ServerUrl;
+use crate::api::ServerUpdate;
 use crate::store::time::rfc3339;
 use crate::store::{self, DataDir, JsonFile};
 
@@ -40,7 +41,7 @@ pub struct ServerList {
 }
 
 /// One of them.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub struct KnownServer {
     /// Its URL, as [`ServerUrl`] shows it.
     pub url: String,
@@ -53,31 +54,6 @@ pub struct KnownServer {
     /// Since when it is known, RFC 3339.
     #[serde(default)]
     pub added_at: String,
-}
-
-/// Changes of a server; none keeps a value.
-#[derive(Default)]
-pub struct ServerChange {
-    /// The label; an inner none takes it away.
-    pub label: Option<Option<String>>,
-    /// The enrolment token; an inner none takes it away.
-    pub enroll_token: Option<Option<Zeroizing<String>>>,
-    /// True for the default; at most one is.
-    pub default: Option<bool>,
-}
-
-/// Why the list could not be read or changed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// The per-user directory.
-    Store(store::Error),
-    /// There are [`MAX_SERVERS`] already.
-    Full,
-    /// A value that cannot be kept: the field, and why.
-    Value(&'static str, String),
-    /// These applications name the server, or stay with it.
-    InUse(Vec<String>),
 }
 
 impl ServerStore {
@@ -98,13 +74,9 @@ impl ServerStore {
         Ok(self.file.look()?.unwrap_or_default())
     }
 
-    /// Adds a server, or changes what is kept of it; answers it, and whether it is new.
-    pub fn put(
-        &self,
-        server: &ServerUrl,
-        change: ServerChange,
-    ) -> Result<(KnownServer, bool), Error> {
-        let change = change.checked()?;
+    /// Adds a server, or changes what is kept of it, whatever URL the change has.
+    pub(crate) fn put(&self, server: &ServerUrl, change: ServerUpdate) -> Result<(), Error> {
+        let change = checked(change)?;
         self.file.update(|list| list.put(server, change))
     }
 
@@ -113,7 +85,7 @@ impl ServerStore {
         if self.read()?.servers.contains_key(server.origin()) {
             return Ok(());
         }
-        self.put(server, ServerChange::default()).map(drop)
+        self.put(server, ServerUpdate::default())
     }
 
     /// Forgets the server with this origin, and its token; false where there is none. One that an application of `apps`
@@ -170,15 +142,10 @@ impl ServerList {
         self.servers.get(origin)?.enroll_token.clone()
     }
 
-    fn put(
-        &mut self,
-        server: &ServerUrl,
-        change: ServerChange,
-    ) -> Result<(KnownServer, bool), Error> {
+    fn put(&mut self, server: &ServerUrl, change: ServerUpdate) -> Result<(), Error> {
         let origin = server.origin();
-        let is_new = !self.servers.contains_key(origin);
-        if is_new && self.servers.len() >= MAX_SERVERS {
-            return Err(Error::Full);
+        if !self.servers.contains_key(origin) && self.servers.len() >= MAX_SERVERS {
+            return Err(Error::Full(MAX_SERVERS, "servers"));
         }
         let known = self.servers.entry(origin.to_owned());
         let known = known.or_insert_with(|| KnownServer {
@@ -191,95 +158,44 @@ impl ServerList {
         known.label = change.label.unwrap_or_else(|| known.label.take());
         let token = change.enroll_token;
         known.enroll_token = token.unwrap_or_else(|| known.enroll_token.take());
-        let known = known.clone();
         match change.default {
             Some(true) => self.default = Some(origin.to_owned()),
             Some(false) if self.is_default(origin) => self.default = None,
             _ => {}
         }
-        Ok((known, is_new))
+        Ok(())
     }
 }
 
-impl ServerChange {
-    /// Without spaces around a label; what is empty is none.
-    fn checked(self) -> Result<Self, Error> {
-        let label = self.label.map(|label| {
-            let label = label.map(|label| label.trim().to_owned());
-            label.filter(|label| !label.is_empty())
-        });
-        let token = self.enroll_token;
-        let token = token.map(|token| token.filter(|token| !token.is_empty()));
-        check("label", label.as_ref(), |text| {
-            text.chars().count() <= LABEL_CAP
-        })?;
-        check("enroll_token", token.as_ref(), |text| {
-            text.len() <= TOKEN_CAP
-        })?;
-        Ok(Self {
-            label,
-            enroll_token: token,
-            default: self.default,
-        })
+/// Without spaces around a label; what is empty is none.
+fn checked(change: ServerUpdate) -> Result<ServerUpdate, Error> {
+    let trimmed = |label: String| Some(label.trim().to_owned()).filter(|label| !label.is_empty());
+    let label = change.label.map(|label| label.and_then(trimmed));
+    let token = change.enroll_token;
+    let enroll_token = token.map(|token| token.filter(|token| !token.is_empty()));
+    if let Some(Some(label)) = &label {
+        check("label", label, label.chars().count() <= LABEL_CAP)?;
     }
+    if let Some(Some(token)) = &enroll_token {
+        check("enroll_token", token, token.len() <= TOKEN_CAP)?;
+    }
+    Ok(ServerUpdate {
+        label,
+        enroll_token,
+        ..change
+    })
 }
 
 /// The text may be a secret and is not repeated.
-fn check<T: std::ops::Deref<Target: AsRef<str>>>(
-    field: &'static str,
-    text: Option<&Option<T>>,
-    is_short: impl Fn(&str) -> bool,
-) -> Result<(), Error> {
-    let Some(Some(text)) = text else {
+fn check(field: &'static str, text: &str, is_short: bool) -> Result<(), Error> {
+    let why = if !is_short {
+        "is too long"
+    } else if text.chars().any(char::is_control) {
+        "must not contain control characters"
+    } else {
         return Ok(());
     };
-    let text = (**text).as_ref();
-    if !is_short(text) {
-        return Err(Error::Value(field, "is too long".to_owned()));
-    }
-    if text.chars().any(char::is_control) {
-        let why = "must not contain control characters";
-        return Err(Error::Value(field, why.to_owned()));
-    }
-    Ok(())
-}
-
-impl Error {
-    /// Hint for the user.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Store(error) => Some(error.hint()),
-            Self::Full => Some("remove an unused one"),
-            Self::Value(..) => None,
-            Self::InUse(_) => Some("move them to another server, or remove them"),
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Store(error) => write!(f, "{error}"),
-            Self::Full => write!(f, "limit of {MAX_SERVERS} servers reached"),
-            Self::Value(field, why) => write!(f, "{field} {why}"),
-            Self::InUse(names) => write!(f, "in use by {}", names.join(", ")),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<store::Error> for Error {
-    fn from(error: store::Error) -> Self {
-        Self::Store(error)
-    }
-}
-
-/// Shows no token.
-impl fmt::Debug for KnownServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KnownServer({})", self.url)
-    }
+    Err(Error::Value(field, why))
 }
 
 #[cfg(test)]
@@ -297,10 +213,10 @@ mod tests {
         ServerUrl::parse(text, false).unwrap()
     }
 
-    fn token(text: &str) -> ServerChange {
-        ServerChange {
+    fn token(text: &str) -> ServerUpdate {
+        ServerUpdate {
             enroll_token: Some(Some(Zeroizing::new(text.to_owned()))),
-            ..ServerChange::default()
+            ..ServerUpdate::default()
         }
     }
 
@@ -308,16 +224,19 @@ mod tests {
     fn what_is_left_out_is_kept_and_what_is_null_or_empty_goes() {
         let (_dir, store) = store();
         let a = url("https://a.example");
-        let (known, is_new) = store.put(&a, token("hush")).unwrap();
-        assert!(is_new && known.label.is_none() && !format!("{known:?}").contains("hush"));
-        let label = |label: Option<&str>| ServerChange {
+        store.put(&a, token("hush")).unwrap();
+        let list = store.read().unwrap();
+        let known = list.get(a.origin()).unwrap();
+        assert!(known.label.is_none() && known.enroll_token.is_some());
+        let label = |label: Option<&str>| ServerUpdate {
             label: Some(label.map(str::to_owned)),
-            ..ServerChange::default()
+            ..ServerUpdate::default()
         };
-        let (known, is_new) = store.put(&a, label(Some(" home "))).unwrap();
-        assert!(!is_new && known.label.as_deref() == Some("home"));
+        store.put(&a, label(Some(" home "))).unwrap();
         store.remember(&a).unwrap();
         let list = store.read().unwrap();
+        let known = list.get(a.origin()).unwrap();
+        assert!(list.all().count() == 1 && known.label.as_deref() == Some("home"));
         assert_eq!(list.token(a.origin()).unwrap().as_str(), "hush");
         assert!(
             list.token("https://b.example:443").is_none(),
@@ -336,9 +255,9 @@ mod tests {
         let [a, b] = ["https://a.example", "http://127.0.0.1:8180/x"].map(url);
         store.remember(&a).unwrap();
         assert!(store.read().unwrap().default_server().is_none());
-        let default = |is| ServerChange {
+        let default = |is| ServerUpdate {
             default: Some(is),
-            ..ServerChange::default()
+            ..ServerUpdate::default()
         };
         store.put(&a, default(true)).unwrap();
         store.put(&b, default(true)).unwrap();
@@ -360,7 +279,7 @@ mod tests {
         store.remember(&b).unwrap();
         let app = |name: &str| {
             let body = serde_json::json!({"protocol": "http", "name": name});
-            AppInput::parse(&body, false).unwrap().into_new().unwrap()
+            AppInput::parse(&body, false).unwrap().into_new()
         };
         let mut apps = [app("names"), app("stays"), app("free")];
         apps[0].server = Some("https://a.example/".into());
@@ -388,6 +307,6 @@ mod tests {
                 .remember(&url(&format!("https://s{number}.example")))
                 .unwrap();
         }
-        assert!(matches!(store.remember(&a), Err(Error::Full)));
+        assert!(matches!(store.remember(&a), Err(Error::Full(..))));
     }
 }

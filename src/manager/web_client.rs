@@ -1,25 +1,21 @@
 //! The web client of a database application: it is there for as long as the connection.
 
 use crate::api::ErrorClass;
-use crate::sync::Mutex;
-use crate::sync::Permits;
-use std::net::SocketAddr;
+use crate::sync::{Mutex, Permits, spawn};
 use std::sync::Arc;
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
-use crossbeam_channel::{Receiver, Sender, select};
+use crossbeam_channel::{Sender, select};
 use zeroize::Zeroizing;
 
 use super::app_state::AppState;
 use super::apps::app::AppConfig;
 use super::connection::{ConnectError, ConnectionRecord, Ended, Enforcement, MAX_ACTIVE};
 use super::own_listeners::Registered;
-use crate::plugin::{
-    Bind, Database, GUESTS_LIFE, Grant, Guest, GuestInForce, NotServed, Served, SignIn,
-};
+use crate::plugin::{Bind, Database, GUESTS_LIFE, Grant, Guest, NotServed, Served};
 use crate::store::time::parse_rfc3339;
-use crate::tunnel::client::Serve;
+use crate::tunnel::ws::Endpoint;
 
 /// Bytes of the stack of the thread that starts one: the driver's TLS.
 const STACK: usize = 512 * 1024;
@@ -34,7 +30,6 @@ static STARTS: LazyLock<Permits> = LazyLock::new(Permits::default);
 /// A running web client; it ends with this.
 pub(crate) struct WebClient {
     served: Option<Box<dyn Served>>,
-    is_invisible: bool,
     /// The code that lets visitors in, and the number that goes with it.
     admitted: Option<(Zeroizing<String>, u64)>,
     /// The site's name that it is served under, and whether visitors come by `https`.
@@ -57,59 +52,29 @@ impl WebClient {
             .plugins
             .serves(protocol)
             .map_err(|error| ConnectError::new(ErrorClass::Plugin, error.to_string()))?;
-        let outcome = if added {
-            started(core, app, record)?
-        } else {
-            None
+        let outcome = match added {
+            true => started(core, app, record)?,
+            false => None,
         };
-        match outcome {
-            None => Err(ConnectError::new(
-                ErrorClass::Plugin,
-                format!("unsupported protocol '{protocol}'"),
-            )
-            .into()),
-            Some(Err(error)) => {
-                let fault = ConnectError::new(ErrorClass::Plugin, error.message);
-                Err(fault.refused(error.is_denied).into())
-            }
-            Some(Ok((served, registered))) => Ok(Self {
-                served: Some(served),
-                is_invisible: app.invisible,
-                admitted: None,
-                host: None,
-                _registered: registered,
-            }),
-        }
+        let outcome = outcome.ok_or_else(|| {
+            let unsupported = format!("unsupported protocol '{protocol}'");
+            ConnectError::new(ErrorClass::Plugin, unsupported)
+        })?;
+        let (served, registered) = outcome.map_err(|error| {
+            ConnectError::new(ErrorClass::Plugin, error.message).refused(error.is_denied)
+        })?;
+        Ok(Self {
+            served: Some(served),
+            admitted: None,
+            host: None,
+            _registered: registered,
+        })
     }
 
-    /// How the database is asked, and who tells when it has to be.
-    pub(crate) fn sign_in(&self) -> (SignIn, Receiver<()>) {
-        (self.served().sign_in(), self.served().missed())
-    }
-
-    /// Where it listens: what is exposed.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.served().address()
-    }
-
-    /// Handler for the streams of its tunnel.
-    pub(crate) fn streams(&self) -> Serve {
-        self.served().streams()
-    }
-
-    /// Where the owner's browser finds it.
-    pub(crate) fn local_url(&self) -> String {
-        self.served().url()
-    }
-
-    fn served(&self) -> &dyn Served {
+    /// The running service.
+    pub(crate) fn served(&self) -> &dyn Served {
         let served = self.served.as_deref();
         served.expect("it is taken by the drop alone")
-    }
-
-    /// The temporary account that visitors work as.
-    pub(crate) fn guest(&self) -> Option<Arc<GuestInForce>> {
-        self.served().guest()
     }
 
     /// The account of a guest ends with the application, whose end is another now.
@@ -120,7 +85,7 @@ impl WebClient {
     /// Lets the visitors in who come by the site's name, in invisible mode with its code; by an earlier name, with an
     /// earlier code, or with what was signed out, nobody any more.
     pub(crate) fn admit(&mut self, enforcement: &Enforcement, site_url: &str) {
-        let code = enforcement.code.as_ref().filter(|_| self.is_invisible);
+        let code = enforcement.code.as_ref();
         let admitted = code.map(|code| (code.clone(), enforcement.generation));
         let served = self.served();
         if let Some(code) = code.filter(|_| self.admitted != admitted) {
@@ -164,40 +129,33 @@ fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Resul
         let busy = "too many web clients wait for their databases; try again in half a minute";
         ConnectError::new(ErrorClass::Plugin, busy)
     })?;
-    let (sender, outcome) = crossbeam_channel::bounded(0);
+    let (sender, outcome): (Sender<Outcome>, _) = crossbeam_channel::bounded(0);
     let bound = Arc::new(Mutex::new(None));
     let (clients, protocol) = (core.web_clients, app.protocol.name());
     let database = Database {
-        statements: Arc::clone(record.statements()),
+        statements: Arc::clone(&record.statements),
         ..database(core, app, guest(app)?, bind(core, &bound))
     };
-    let spawned = std::thread::Builder::new()
-        .name("web-client".into())
-        .stack_size(STACK)
-        .spawn(move || {
-            let outcome = clients.serve(protocol, database).map(|outcome| {
-                let registered = bound.lock().take();
-                outcome.map(|served| (served, registered))
-            });
-            drop(permit);
-            hand_over(&sender, outcome);
+    let spawned = spawn("web-client", STACK, move || {
+        let outcome = clients.serve(protocol, database).map(|outcome| {
+            let registered = bound.lock().take();
+            outcome.map(|served| (served, registered))
         });
+        drop(permit);
+        if let Err(unwanted) = sender.send(outcome)
+            && let Some(Ok((served, _registered))) = unwanted.into_inner()
+        {
+            served.stop();
+        }
+    });
     spawned
         .map_err(|error| ConnectError::local(format!("no thread for the web client: {error}")))?;
     select! {
-        recv(record.stopped()) -> _ => Err(Ended::Stopped),
+        recv(record.stopped) -> _ => Err(Ended::Stopped),
         recv(outcome) -> outcome => match outcome {
             Ok(outcome) => Ok(outcome),
             Err(_) => Err(ConnectError::new(ErrorClass::Plugin, "plugin error: the web client stopped while it started").into()),
         }
-    }
-}
-
-fn hand_over(to: &Sender<Outcome>, outcome: Outcome) {
-    if let Err(unwanted) = to.send(outcome)
-        && let Some(Ok((served, _registered))) = unwanted.into_inner()
-    {
-        served.stop();
     }
 }
 
@@ -209,6 +167,11 @@ fn bind(core: &AppState, bound: &Arc<Mutex<Option<Registered>>>) -> Bind {
         *bound.lock() = Some(registered);
         Ok(listener)
     })
+}
+
+/// For what is asked of a database without being served.
+fn no_bind() -> Bind {
+    Arc::new(|_| Err(std::io::ErrorKind::Unsupported.into()))
 }
 
 fn database(core: &AppState, app: &AppConfig, guest: Option<Guest>, bind: Bind) -> Database {
@@ -248,10 +211,9 @@ pub(super) fn objects(
     within: &[String],
 ) -> Result<Vec<String>, String> {
     let protocol = app.protocol.name();
-    let bind: Bind = Arc::new(|_| Err(std::io::ErrorKind::Unsupported.into()));
     let asked = core
         .web_clients
-        .objects(protocol, database(core, app, None, bind), within);
+        .objects(protocol, database(core, app, None, no_bind()), within);
     asked.unwrap_or_else(|| Err(format!("unsupported protocol '{protocol}'")))
 }
 
@@ -267,19 +229,14 @@ pub(super) fn sweep(core: &Arc<AppState>, apps: &[AppConfig]) {
         return;
     }
     let core = Arc::clone(core);
-    let sweeping = move || {
+    let spawned = spawn("web-client", STACK, move || {
         for app in of_databases {
-            let bind: Bind = Arc::new(|_| Err(std::io::ErrorKind::Unsupported.into()));
             let protocol = app.protocol.name();
             let guest = guest(&app).unwrap_or_default();
             core.web_clients
-                .sweep(protocol, database(&core, &app, guest, bind));
+                .sweep(protocol, database(&core, &app, guest, no_bind()));
         }
-    };
-    let spawned = std::thread::Builder::new()
-        .name("web-client".into())
-        .stack_size(STACK)
-        .spawn(sweeping);
+    });
     if let Err(error) = spawned {
         log::warn!("no thread to look for leftover guest accounts: {error}");
     }
@@ -288,17 +245,9 @@ pub(super) fn sweep(core: &Arc<AppState>, apps: &[AppConfig]) {
 /// `HOST:PORT` of a site's URL, with the port that the scheme implies where it names none.
 pub(super) fn site_host(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
-    let implied = match scheme {
-        "http" => 80,
-        "https" => 443,
-        _ => return None,
-    };
     let authority = rest.split(['/', '?', '#']).next()?;
-    let after_host = authority.rsplit(']').next()?;
-    if after_host.contains(':') {
-        return Some(authority.to_owned());
-    }
-    Some(format!("{authority}:{implied}"))
+    let site = Endpoint::parse(&format!("{scheme}://{authority}")).ok()?;
+    matches!(scheme, "http" | "https").then(|| site.authority())
 }
 
 #[cfg(test)]

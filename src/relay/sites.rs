@@ -172,11 +172,7 @@ impl SiteTable {
             }
         }
         let waiting: Vec<(String, String, Expiry)> = self.table.read().waiting().collect();
-        let all = waiting.iter();
-        self.ends.note(
-            all.map(|(id, expires, expiry)| (&**id, &**expires, *expiry)),
-            now,
-        );
+        self.ends.note(&waiting, now);
         waiting.iter().map(|(_, _, expiry)| expiry.left(now)).min()
     }
 

@@ -80,11 +80,11 @@ impl Ends {
     }
 
     /// Notes what is left of all that is to end: `(id, expires, expiry)` of each. Waits for the disk at times.
-    pub fn note<'e>(&self, all: impl Iterator<Item = (&'e str, &'e str, Expiry)>, now: Clocks) {
-        let ends = all.map(|(id, expires, expiry)| {
+    pub fn note(&self, all: &[(String, String, Expiry)], now: Clocks) {
+        let ends = all.iter().map(|(id, expires, expiry)| {
             let left = expiry.left_at_most(now).as_secs() + 1;
-            let expires = expires.to_owned();
-            (id.to_owned(), KeptEnd { expires, left })
+            let expires = expires.clone();
+            (id.clone(), KeptEnd { expires, left })
         });
         let kept = Kept {
             ends: ends.collect(),
@@ -136,7 +136,7 @@ mod tests {
                 wall: start.wall + minutes * MINUTE,
                 monotonic: start.monotonic + minutes * MINUTE,
             };
-            ends.note([("a", expires.as_str(), expiry)].into_iter(), now);
+            ends.note(&[("a".to_owned(), expires.clone(), expiry)], now);
         }
         expires
     }
@@ -188,10 +188,10 @@ mod tests {
             wall: start.wall + HOUR,
             ..start
         };
-        ends.note([("a", expires.as_str(), expiry)].into_iter(), ahead);
+        ends.note(&[("a".to_owned(), expires.clone(), expiry)], ahead);
         let left = Ends::open(&home).expiry("a", &expires, start).left(start);
         assert!(left > HOUR + 59 * MINUTE, "{left:?}");
-        ends.note(std::iter::empty(), start);
+        ends.note(&[], start);
         let kept = std::fs::read_to_string(dir.path().join(FILE)).unwrap();
         assert!(!kept.contains(&expires), "what is over is forgotten");
     }

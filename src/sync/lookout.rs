@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Mutex;
+use super::{Mutex, spawn};
 
 /// The longest pause between two looks. Default 1 s: a machine that wakes finds at once what ended while it slept.
 const LOOK: Duration = Duration::from_secs(1);
@@ -30,12 +30,8 @@ impl Lookout {
             return;
         }
         let of_thread = self.clone();
-        let spawned = std::thread::Builder::new()
-            .name(name.into())
-            .stack_size(STACK)
-            .spawn(move || of_thread.run(look));
-        match spawned {
-            Ok(_) => *runs = true,
+        match spawn(name, STACK, move || of_thread.run(look)) {
+            Ok(()) => *runs = true,
             Err(error) => log::error!("no thread for what is to end by itself: {error}"),
         }
     }

@@ -9,6 +9,7 @@ mod log_limiter;
 mod lookout;
 mod memory;
 mod permit;
+mod spawn;
 
 pub(crate) use changes::Changes;
 pub(crate) use copy_on_write::CopyOnWrite;
@@ -18,3 +19,4 @@ pub(crate) use log_limiter::{LogLimiter, LogWindow, REFUSED};
 pub(crate) use lookout::Lookout;
 pub(crate) use memory::part_of_memory;
 pub(crate) use permit::{Permit, Permits};
+pub(crate) use spawn::spawn;

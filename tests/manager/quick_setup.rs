@@ -11,9 +11,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
+use postern::api::relay::SetupCall;
 use postern::manager::ServerUrl;
-use postern::manager::quick_setup::{Body, Caller, Failure, PreparedCall, Setup, Wait, run};
-use postern::store::{CredentialStore, Credentials, DataDir};
+use postern::manager::quick_setup::{Caller, Failure, PreparedCall, Setup, Wait, run};
+use postern::store::{CredentialStore, Credentials, DataDir, to_json};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -46,23 +47,18 @@ impl Connector {
 }
 
 fn body(credentials: &Credentials) -> Zeroizing<Vec<u8>> {
-    let body = Body {
-        protocol: "http",
-        ip: "127.0.0.1",
+    let body = SetupCall {
+        protocol: "http".into(),
+        ip: "127.0.0.1".into(),
         port: 3000,
-        connector_name: &credentials.connector_name,
-        password: &credentials.password,
-        client_app_id: "0011223344556677",
-        enroll_token: None,
-        display_name: "Shop",
-        site_name: "",
-        invisible: false,
-        checks_code: false,
-        visable: "",
+        connector_name: credentials.connector_name.clone(),
+        password: credentials.password.clone(),
+        client_app_id: "0011223344556677".into(),
+        display_name: "Shop".into(),
         reset: !credentials.accepted,
-        ..Body::default()
+        ..SetupCall::default()
     };
-    body.to_json()
+    to_json(&body).unwrap()
 }
 
 impl Caller for Connector {

@@ -134,16 +134,16 @@ fn look(typed: &str, token: Option<&String>) -> Result<Option<Failure>, Failure>
     let enrolling = credentials.as_ref().zip(token.map(String::as_str));
     let (why, status) = match look_at_new_server(&url, enrolling) {
         Ok(()) => return Ok(None),
-        Err(ServerProblem::Unreachable {
-            why,
-            advice,
-            is_refusal,
-        }) => {
-            let message = format!("no relay answered at {url}: {}", printable(&why));
-            let hint = advice.unwrap_or(
+        Err(ServerProblem::Unreachable(none)) => {
+            let message = format!("no relay answered at {url}: {}", printable(&none.error));
+            let hint = none.advice.unwrap_or(
                 "check the host and port of the URL, and that the relay runs; then run 'postern doctor'",
             );
-            let status = if is_refusal { REFUSED } else { UNREACHABLE };
+            let status = if none.is_refusal {
+                REFUSED
+            } else {
+                UNREACHABLE
+            };
             let failure = Failure::operation(message).hint(hint).exit_status(status);
             return Ok(Some(failure));
         }

@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn what_is_in_force_counts_and_codes_are_left_out() {
         let input = AppInput::parse(&json!({"protocol": "http"}), true).unwrap();
-        let mut app = input.into_new().unwrap().shown();
+        let mut app = input.into_new().shown();
         let mut exposed = app.saved();
         exposed.expires = Some("2001-01-01T00:00:00Z".to_owned());
         app.connection = Some(ConnectResult {

@@ -4,6 +4,6 @@ mod exposition;
 mod histogram;
 mod process;
 
-pub(crate) use exposition::{Exposition, MEDIA_TYPE};
+pub(crate) use exposition::{Exposition, Labels, MEDIA_TYPE};
 pub(crate) use histogram::{Durations, Histogram, Tally};
 pub(crate) use process::add_process;

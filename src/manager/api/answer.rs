@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::http::{ApiError, Request, Response};
 use crate::manager::apps::app_input::Invalid;
-use crate::manager::apps::app_store;
+use crate::manager::list_error::Error;
 
 pub(super) type Answer = Result<Response, ApiError>;
 
@@ -13,18 +13,16 @@ pub(super) fn id(request: &Request) -> &str {
     request.param("id").expect("the route has an {id}")
 }
 
-/// The status that an error of the stored list has.
-pub(super) fn failed(error: app_store::Error) -> ApiError {
-    let status = match &error {
-        app_store::Error::Unknown(_) => 404,
-        app_store::Error::Full => 429,
-        app_store::Error::NameTaken(_) => 409,
-        _ => 500,
-    };
-    let answer = ApiError::new(status, error.to_string());
-    match &error {
-        app_store::Error::Store(error) => answer.with("hint", error.hint()),
-        _ => answer,
+/// The status that an error of a stored list has.
+pub(super) fn failed(error: Error) -> ApiError {
+    let text = error.to_string();
+    match error {
+        Error::Store(error) => ApiError::internal(text).with("hint", error.hint()),
+        Error::Full(..) => ApiError::too_many(text),
+        Error::NameTaken(_) => ApiError::conflict(text),
+        Error::Unknown(_) => ApiError::not_found(text),
+        Error::Value(..) => ApiError::bad_request(text),
+        Error::InUse(names) => ApiError::conflict(text).with("applications", names),
     }
 }
 

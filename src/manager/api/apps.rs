@@ -33,9 +33,8 @@ pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
 
 fn with_connection(core: &AppState, app: &AppConfig) -> App {
     let mut shown = app.shown();
-    let is_over = || core.lapsed(app);
-    let connection = core.connections.result_beside(app).or_else(is_over);
-    if app.server.is_none() && !core.choice.is_named() {
+    let connection = core.result(app);
+    if app.server.is_none() && core.choice.named.is_none() {
         shown.server.clone_from(&app.used_server);
     }
     let status = connection.as_ref().map(|connection| connection.status);
@@ -63,7 +62,7 @@ pub(super) fn replace(core: &Arc<AppState>, request: &Request) -> Answer {
     // Before the body is looked at: of an unknown one nothing else matters.
     core.apps.find(id(request)).map_err(failed)?;
     let mut input = input(core, request)?;
-    if core.choice.is_named() {
+    if core.choice.named.is_some() {
         // No answer shows what it stays with where the command line names the server.
         input = input.staying();
     }
@@ -192,5 +191,5 @@ fn input(core: &AppState, request: &Request) -> Result<AppInput, ApiError> {
 
 /// The application that a body describes.
 pub(super) fn parsed(core: &AppState, body: &Value) -> Result<AppInput, ApiError> {
-    AppInput::parse(body, core.insecure).map_err(|invalid| wrong(&invalid))
+    AppInput::parse(body, core.choice.insecure).map_err(|invalid| wrong(&invalid))
 }

@@ -10,7 +10,7 @@ use super::answer::{Answer, failed, id};
 use crate::api::ChangeCount;
 use crate::http::{ApiError, Numbered, Request, Response};
 use crate::manager::app_state::AppState;
-use crate::manager::connection::{self, ConnectionRecord, ConnectionState, EXTEND, Refused};
+use crate::manager::connection::{self, ConnectionRecord, ConnectionState};
 use crate::manager::request_log::RequestRecord;
 use crate::plugin::StatementRecord;
 
@@ -20,19 +20,16 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub(super) fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
     let mut app = core.apps.find(id(request)).map_err(failed)?;
     app.site_name_required = request.query("site_name") == Some("required");
-    match connection::begin(core, app) {
-        Ok(status) => Ok(Response::json(
-            200,
-            &json!({"code": 200, "status": status, "data": {"status": status}}),
-        )),
-        Err(refused) => {
-            let error = ApiError::new(refused.status(), refused.to_string());
-            Err(match refused {
-                Refused::Expired => error.with("hint", EXTEND),
-                _ => error,
-            })
+    let status = connection::begin(core, app).map_err(|refused| {
+        let http = refused.class.map_or(0, |class| class.row().http);
+        let error = ApiError::new(if http > 0 { http } else { 503 }, refused.error);
+        match refused.hint {
+            "" => error,
+            hint => error.with("hint", hint),
         }
-    }
+    })?;
+    let answer = json!({"code": 200, "status": status, "data": {"status": status}});
+    Ok(Response::json(200, &answer))
 }
 
 pub(super) fn disconnect(core: &Arc<AppState>, request: &Request) -> Answer {
@@ -49,11 +46,7 @@ pub(super) fn disconnect(core: &Arc<AppState>, request: &Request) -> Answer {
 pub(super) fn status(core: &Arc<AppState>, request: &Request) -> Answer {
     let id = id(request);
     let result = match core.apps.find(id) {
-        Ok(app) => {
-            let is_over = || core.lapsed(&app);
-            let result = core.connections.result_beside(&app);
-            result.or_else(is_over).unwrap_or_default()
-        }
+        Ok(app) => core.result(&app).unwrap_or_default(),
         // An application that was removed elsewhere may still be connected.
         Err(error) => core.connections.result(id).ok_or_else(|| failed(error))?,
     };
@@ -71,7 +64,7 @@ pub(super) struct Statements {
 }
 
 pub(super) fn statements(core: &Arc<AppState>, request: &Request) -> Answer {
-    let (last, statements) = later(core, request, |of, after| of.statements().after(after))?;
+    let (last, statements) = later(core, request, |of, after| of.statements.after(after))?;
     Ok(Response::ok(Statements { last, statements }))
 }
 
@@ -86,9 +79,7 @@ pub(super) struct Requests {
 }
 
 pub(super) fn requests(core: &Arc<AppState>, request: &Request) -> Answer {
-    let (last, requests) = later(core, request, |of, after| {
-        of.requests().records.after(after)
-    })?;
+    let (last, requests) = later(core, request, |of, after| of.requests.records.after(after))?;
     Ok(Response::ok(Requests { last, requests }))
 }
 

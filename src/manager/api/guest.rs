@@ -56,14 +56,12 @@ fn application(core: &AppState, mut body: Map<String, Value>) -> Result<AppConfi
     match stored {
         Some(stored) if body.is_empty() => Ok(stored),
         stored => {
-            let input = AppInput::parse(&Value::Object(body), core.insecure);
+            let input = AppInput::parse(&Value::Object(body), core.choice.insecure);
             let input = input.map_err(|invalid| wrong(&invalid))?;
             match stored {
                 Some(stored) if input.sends_elsewhere(&stored) => Err(elsewhere(&stored)),
                 Some(stored) => Ok(input.replacing(&stored)),
-                None => input
-                    .into_new()
-                    .map_err(|_| ApiError::internal("cannot get random bytes from the system")),
+                None => Ok(input.into_new()),
             }
         }
     }

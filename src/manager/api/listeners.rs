@@ -1,7 +1,7 @@
 //! Services on this machine that could be shared: the page suggests them. Only the user's own sockets, and none of
 //! postern's.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::MetadataExt;
@@ -43,30 +43,25 @@ pub(super) fn list(_: &Arc<AppState>, _: &Request) -> Answer {
     } else {
         processes(user)
     };
-    Ok(Response::ok(shown(&sockets, &owners, &own_name())))
+    let ours = name_of(Path::new("/proc/self"));
+    Ok(Response::ok(shown(&sockets, &owners, &ours)))
 }
 
 /// By port, without those of processes that are called `ours`.
 fn shown(sockets: &[ListeningSocket], owners: &HashMap<u64, String>, ours: &str) -> Vec<Listener> {
-    let mut by_port = BTreeMap::new();
-    for socket in sockets {
-        let process = owners.get(&socket.inode).cloned().unwrap_or_default();
-        let (ip, port) = (reached_at(socket.address.ip()), socket.address.port());
-        if process == ours {
-            continue;
-        }
-        let listener = Listener { port, ip, process };
-        // Of several on one port the one that most programs reach.
-        by_port
-            .entry(port)
-            .and_modify(|known: &mut Listener| {
-                if listener.ip < known.ip {
-                    known.ip = listener.ip;
-                }
-            })
-            .or_insert(listener);
-    }
-    by_port.into_values().take(MAX_SHOWN).collect()
+    let listeners = sockets.iter().map(|socket| Listener {
+        port: socket.address.port(),
+        ip: reached_at(socket.address.ip()),
+        process: owners.get(&socket.inode).cloned().unwrap_or_default(),
+    });
+    let mut shown: Vec<Listener> = listeners
+        .filter(|listener| listener.process != ours)
+        .collect();
+    // Of several on one port the one that most programs reach.
+    shown.sort_by_key(|listener| (listener.port, listener.ip));
+    shown.dedup_by_key(|listener| listener.port);
+    shown.truncate(MAX_SHOWN);
+    shown
 }
 
 fn reached_at(ip: IpAddr) -> IpAddr {
@@ -121,10 +116,6 @@ fn sockets_of<'a>(process: &Path, files: &'a mut usize) -> impl Iterator<Item = 
 fn name_of(process: &Path) -> String {
     let name = fs::read(process.join("comm")).unwrap_or_default();
     String::from_utf8_lossy(&name).trim_end().to_owned()
-}
-
-fn own_name() -> String {
-    name_of(Path::new("/proc/self"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::answer::Answer;
-use crate::api::{ErrorClass, MainTunnel, Trust};
+use crate::api::{ErrorClass, HostKey, MainTunnel, Trust};
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::connection::Ended;
@@ -21,10 +21,12 @@ pub(super) fn trust(core: &Arc<AppState>, request: &Request) -> Answer {
     let trust: Trust = request.json()?;
     let (server, fingerprint) = (&trust.server, &trust.fingerprint);
     let all = core.servers.all();
-    let servers: Vec<_> = all.iter().map(RemoteServer::snapshot).collect();
+    let servers: Vec<_> = all.iter().map(|server| server.snapshot()).collect();
     let main_tunnels = || servers.iter().filter_map(|server| server.main.as_ref());
     let mut changed = core.connections.changed_host_keys();
-    changed.extend(main_tunnels().filter_map(|main| main.changed_host_key()));
+    changed.extend(
+        main_tunnels().filter_map(|main| main.snapshot()?.error?.host_key.map(HostKey::from)),
+    );
     changed.retain(|change| change.server == *server && change.offered == *fingerprint);
     if changed.is_empty() {
         return Err(ApiError::not_found(
@@ -37,8 +39,8 @@ pub(super) fn trust(core: &Arc<AppState>, request: &Request) -> Answer {
     }
     log::warn!("the changed host key {fingerprint} of {server} is now trusted");
     core.connections.host_key_is_trusted(server);
-    for main in main_tunnels() {
-        main.retry();
+    for tunnel in main_tunnels().filter_map(|main| main.tunnel.as_ref()) {
+        tunnel.retry_now();
     }
     Ok(Response::ok(trust))
 }
@@ -55,9 +57,9 @@ pub(super) fn tunnels(core: &Arc<AppState>, _: &Request) -> Answer {
 /// A main tunnel as it is shown; none where it is not set up. One of a revoked connector hears only that its password is
 /// refused; the applications were told why.
 pub(super) fn main_tunnel(core: &AppState, server: &RemoteServer) -> Option<MainTunnel> {
-    let mut shown = server.snapshot().main.as_ref()?.shown(server.origin());
+    let mut shown = server.snapshot().main.as_ref()?.shown(&server.origin);
     let is_refused = shown.error_class.as_deref() == Some(ErrorClass::WrongPassword.code());
-    let revoked = is_refused.then(|| core.connections.revocation(server.origin()));
+    let revoked = is_refused.then(|| core.connections.revocation(&server.origin));
     if let Some(revoked) = revoked.flatten() {
         shown.error = revoked.error;
         shown.error_class = Some(ErrorClass::Revoked.code().into());

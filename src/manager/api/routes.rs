@@ -13,7 +13,7 @@ use crate::manager::app_state::AppState;
 use crate::manager::connection::MAX_ACTIVE;
 use crate::manager::server_choice::CurrentServers;
 use crate::store::files_set_aside;
-use crate::sync::Permits;
+use crate::sync::{Permits, spawn};
 use crate::tunnel::ws::network_variables;
 
 /// Requests of a kind at once; each has a thread: a write takes milliseconds.
@@ -180,14 +180,11 @@ fn apart(
         return respond(request, Err(busy));
     };
     let core = Arc::clone(core);
-    let spawned = std::thread::Builder::new()
-        .name("manage".into())
-        .stack_size(STACK)
-        .spawn(move || {
-            let _permit = permit;
-            let answer = answer(&core, &request);
-            respond(request, answer);
-        });
+    let spawned = spawn("manage", STACK, move || {
+        let _permit = permit;
+        let answer = answer(&core, &request);
+        respond(request, answer);
+    });
     if let Err(error) = spawned {
         log::warn!("no thread for a request: {error}");
     }
@@ -215,7 +212,7 @@ fn version(core: &Arc<AppState>, _: &Request) -> Answer {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         server: default.map(|server| server.to_string()),
         embedded: stand_in.is_some_and(|stand_in| stand_in.is_embedded),
-        insecure: core.insecure,
+        insecure: core.choice.insecure,
         notices,
         network_variables: Some(network_variables()),
     }))

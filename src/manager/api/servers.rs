@@ -13,7 +13,6 @@ use crate::manager::connection::{ConnectResult, ConnectionState};
 use crate::manager::quick_setup::REVOKED;
 use crate::manager::remote::Connector;
 use crate::manager::server_choice::CurrentServers;
-use crate::manager::server_store::{Error, ServerChange};
 use crate::manager::server_url::ServerUrl;
 use crate::store;
 
@@ -26,14 +25,9 @@ pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
 pub(super) fn put(core: &Arc<AppState>, request: &Request) -> Answer {
     let wanted: ServerUpdate = request.json()?;
     let server =
-        ServerUrl::parse(&wanted.url, core.choice.insecure()).map_err(ApiError::bad_request)?;
+        ServerUrl::parse(&wanted.url, core.choice.insecure).map_err(ApiError::bad_request)?;
     let matters = wanted.enroll_token.is_some() || wanted.default.is_some();
-    let change = ServerChange {
-        label: wanted.label,
-        enroll_token: wanted.enroll_token,
-        default: wanted.default,
-    };
-    core.choice.store.put(&server, change).map_err(refused)?;
+    core.choice.store.put(&server, wanted).map_err(failed)?;
     log::info!("server {}: saved", server.origin());
     if matters {
         core.connections.server_has_changed(server.origin());
@@ -51,22 +45,12 @@ pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
     let origin = server.origin();
     let shown = ServersView::of(core)?.shown(&server);
     let apps = core.apps.list().map_err(failed)?;
-    if !core.choice.store.remove(origin, &apps).map_err(refused)? {
+    if !core.choice.store.remove(origin, &apps).map_err(failed)? {
         return Err(ApiError::not_found(format!("{server} is not in the list")));
     }
     log::info!("server {origin}: removed");
     core.retire_unused_main_tunnels();
     Ok(Response::ok(shown))
-}
-
-fn refused(error: Error) -> ApiError {
-    let text = error.to_string();
-    match error {
-        Error::Value(..) => ApiError::bad_request(text),
-        Error::Full => ApiError::too_many(text),
-        Error::InUse(names) => ApiError::new(409, text).with("applications", names),
-        Error::Store(error) => ApiError::internal(text).with("hint", error.hint()),
-    }
 }
 
 /// Returns the status word and the hint for errors that retrying does not fix.
@@ -83,10 +67,8 @@ fn in_a_word<'a>(class: &str, status: &'a str) -> (&'a str, &'static str) {
 
 /// The server of the connection that an application has, whatever it is to use next.
 fn connected_through(core: &AppState, app: &AppConfig) -> Option<ServerUrl> {
-    use ConnectionState::{Connected, Connecting};
-    let result = core.connections.result(&app.id)?;
-    let is_used = matches!(result.status, Connecting | Connected);
-    let url = Some(result.server).filter(|_| is_used)?;
+    let record = core.connections.find(&app.id)?;
+    let url = Some(record.server()).filter(|_| record.state().is_active())?;
     ServerUrl::parse(&url, true).ok()
 }
 
@@ -106,7 +88,7 @@ impl<'a> ServersView<'a> {
         let main_tunnels = core.servers.all();
         let main_tunnels = main_tunnels.iter().filter_map(|server| {
             let shown = remotes::main_tunnel(core, server)?;
-            Some((server.origin().to_owned(), shown))
+            Some((server.origin.clone(), shown))
         });
         let servers = core.choice.now().map_err(internal)?;
         let apps = core.apps.list().map_err(failed)?;
@@ -152,7 +134,7 @@ impl<'a> ServersView<'a> {
             url: url.to_string(),
             label: known.and_then(|known| known.label.clone()),
             default: is_default,
-            named: is_used && self.core.choice.is_named(),
+            named: is_used && self.core.choice.named.is_some(),
             known: known.is_some(),
             on_this_machine: is_stand_in,
             has_enroll_token: self.servers.token(origin).is_some(),

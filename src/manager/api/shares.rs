@@ -9,6 +9,7 @@ use super::apps;
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::store::LeaseWatch;
+use crate::sync::spawn;
 
 /// Bytes of the stack of a thread that waits for a command's end, and then removes its application: the store.
 const STACK: usize = 256 * 1024;
@@ -43,17 +44,13 @@ pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
 /// process.
 fn remove_after(core: &Arc<AppState>, watch: LeaseWatch, id: &str) -> std::io::Result<()> {
     let (core, id) = (Arc::clone(core), id.to_owned());
-    let spawned = std::thread::Builder::new()
-        .name("share".into())
-        .stack_size(STACK)
-        .spawn(move || {
-            watch.wait_for_end();
-            // It may have been removed before, as a command that ends well does.
-            if core.apps.find(&id).is_ok_and(|app| app.temporary)
-                && let Err(error) = apps::end_and_remove(&core, &id)
-            {
-                log::warn!("application {id}: not removed after its command: {error}");
-            }
-        });
-    spawned.map(drop)
+    spawn("share", STACK, move || {
+        watch.wait_for_end();
+        // It may have been removed before, as a command that ends well does.
+        if core.apps.find(&id).is_ok_and(|app| app.temporary)
+            && let Err(error) = apps::end_and_remove(&core, &id)
+        {
+            log::warn!("application {id}: not removed after its command: {error}");
+        }
+    })
 }

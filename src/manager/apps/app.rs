@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn no_secret_is_shown_or_debugged() {
         let body = json!({"protocol": "mysql", "auth_pass": "hunter2", "db_pass": "hunter2"});
-        let app = AppInput::parse(&body, true).unwrap().into_new().unwrap();
+        let app = AppInput::parse(&body, true).unwrap().into_new();
         let shown = app.to_json().to_string();
         assert!(!shown.contains("hunter2") && !format!("{app:?}").contains("hunter2"));
         assert!(shown.contains("\"has_db_pass\":true") && shown.contains("\"has_auth_pass\":true"));
@@ -150,13 +150,13 @@ mod tests {
     #[test]
     fn an_answer_has_every_field_of_the_table() {
         let body = json!({"protocol": "mysql", "note": "n", "db_pass": "p"});
-        let app = AppInput::parse(&body, true).unwrap().into_new().unwrap();
+        let app = AppInput::parse(&body, true).unwrap().into_new();
         assert_eq!(json!(app.shown()), app.to_json());
     }
 
     #[test]
     fn what_a_connection_is_made_of_is_told_from_notes() {
-        let app = |body: Value| AppInput::parse(&body, true).unwrap().into_new().unwrap();
+        let app = |body: Value| AppInput::parse(&body, true).unwrap().into_new();
         let of = |protocol: &str, name: &str, value: Value| {
             let mut body = json!({"protocol": protocol, "port": 1, "name": "n"});
             body[name] = value;
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn what_is_stored_reads_back() {
         let body = json!({"protocol": "mysql", "db_pass": "s", "site_name": "a-b", "ip": "::1"});
-        let app = AppInput::parse(&body, true).unwrap().into_new().unwrap();
+        let app = AppInput::parse(&body, true).unwrap().into_new();
         let stored = serde_json::to_vec(&app).unwrap();
         assert_eq!(serde_json::from_slice::<AppConfig>(&stored).unwrap(), app);
         assert_eq!(app.address(), "[::1]:3306");

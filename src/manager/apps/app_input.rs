@@ -2,32 +2,27 @@
 
 use std::time::SystemTime;
 
-use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 
 use super::app::AppConfig;
 use super::field::{Field, Kind};
 use super::fields::FIELDS;
+use super::reader;
 pub use super::reader::Invalid;
-use super::reader::Reader;
 use super::site_words;
-use crate::store::from_json;
 use crate::store::time::rfc3339;
+use crate::store::{from_json, random};
 
 /// A checked application that has no identifier yet.
 pub struct AppInput {
     app: AppConfig,
     /// Fields that keep the values of the application in whose place it is put.
     kept: Vec<&'static Field>,
-    /// True if a name was given.
-    is_named: bool,
+    /// True if a name was given; otherwise the name comes from its address and may not be unique.
+    pub(super) is_named: bool,
     /// True if it moves to the default server, whatever server it used before.
     moves: bool,
 }
-
-/// The system gives no random bytes.
-#[derive(Debug)]
-pub struct NoRandom;
 
 impl AppInput {
     /// Reads a body; `insecure` lets a remote server be reached without TLS.
@@ -35,7 +30,7 @@ impl AppInput {
         let Some(fields) = body.as_object() else {
             return Err(Invalid::of("body", "must be a JSON object"));
         };
-        let mut values = Reader::new(fields, insecure).read()?;
+        let mut values = reader::read(fields, insecure)?;
         values.insert("id".to_owned(), "".into());
         let app = from_json(&Value::Object(values));
         let mut app: AppConfig = app.expect("checked values are those of an application");
@@ -58,11 +53,6 @@ impl AppInput {
         })
     }
 
-    /// True if a name was given; otherwise the name comes from its address and may not be unique.
-    pub(super) fn is_named(&self) -> bool {
-        self.is_named
-    }
-
     /// Keeps the server it was connected through if it names none.
     pub fn staying(self) -> Self {
         Self {
@@ -72,15 +62,15 @@ impl AppInput {
     }
 
     /// A new application.
-    pub fn into_new(self) -> Result<AppConfig, NoRandom> {
+    pub fn into_new(self) -> AppConfig {
         let now = rfc3339(SystemTime::now());
-        Ok(AppConfig {
-            id: new_id()?,
+        AppConfig {
+            id: random::hex(&random::bytes::<8>()),
             site_words: Some(site_words::draw()),
             created_at: now.clone(),
             updated_at: now,
             ..self.app
-        })
+        }
     }
 
     /// Identity among shared applications: equal for the same target and name.
@@ -97,13 +87,13 @@ impl AppInput {
 
     /// A new application that is never stored, with the identifier that its user wants; its site's words are the same
     /// for the same identifier.
-    pub(crate) fn into_temporary(self, id: &str) -> Result<AppConfig, NoRandom> {
-        Ok(AppConfig {
+    pub(crate) fn into_temporary(self, id: &str) -> AppConfig {
+        AppConfig {
             id: id.to_owned(),
             site_words: Some(site_words::of(id)),
             temporary: true,
-            ..self.into_new()?
-        })
+            ..self.into_new()
+        }
     }
 
     /// True if `old`'s database password would go to another address than it was given for.
@@ -116,11 +106,11 @@ impl AppInput {
         self.kept.iter().any(|field| field.name == name)
     }
 
-    /// Its fields, and those of `old` that it keeps.
+    /// `old` with its fields, but those that it keeps.
     fn over(&self, old: &AppConfig) -> AppConfig {
-        let mut app = self.app.clone();
-        for field in &self.kept {
-            app.take(field, old);
+        let mut app = old.clone();
+        for field in FIELDS.iter().filter(|field| !self.keeps(field.name)) {
+            app.take(field, &self.app);
         }
         if !self.is_named && !self.keeps("name") {
             app.name = app.default_name(1);
@@ -136,26 +126,12 @@ impl AppInput {
         let server = server.filter(|server| Some(server) != old.used_server.as_ref());
         let moves = self.moves || (server.is_some() && server != old.server);
         AppConfig {
-            id: old.id.clone(),
             server,
             used_server: old.used_server.clone().filter(|_| !moves),
-            code: old.code.clone(),
-            lapsed: old.lapsed.clone(),
-            site_words: old.site_words.clone(),
-            signed_out: old.signed_out,
-            created_at: old.created_at.clone(),
             updated_at: rfc3339(SystemTime::now()),
-            last_connected_at: old.last_connected_at.clone(),
-            temporary: old.temporary,
             ..app
         }
     }
-}
-
-fn new_id() -> Result<String, NoRandom> {
-    let mut bytes = [0; 8];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandom)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]
@@ -164,7 +140,7 @@ mod tests {
     use serde_json::json;
 
     fn app(body: &Value) -> AppConfig {
-        AppInput::parse(body, false).unwrap().into_new().unwrap()
+        AppInput::parse(body, false).unwrap().into_new()
     }
 
     fn wrong(body: &Value) -> Vec<String> {

@@ -1,10 +1,10 @@
 //! `.apps`: the sealed list of applications.
 
-use std::fmt;
 use std::time::SystemTime;
 
 use super::app::AppConfig;
 use super::app_input::AppInput;
+pub use crate::manager::list_error::Error;
 use crate::store::time::rfc3339;
 use crate::store::{self, DataDir, JsonFile, random};
 use crate::sync::Mutex;
@@ -22,22 +22,6 @@ pub struct AppStore {
     /// None where every application is a temporary one.
     file: Option<JsonFile<AppList>>,
     temporary: Mutex<Vec<AppConfig>>,
-}
-
-/// Why the list could not be read or changed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// The per-user directory.
-    Store(store::Error),
-    /// There are [`MAX_APPS`] already.
-    Full,
-    /// Another application has this name.
-    NameTaken(String),
-    /// No application has this identifier.
-    Unknown(String),
-    /// The system gives no random bytes.
-    NoRandom,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -84,20 +68,19 @@ impl AppStore {
 
     /// Adds an application.
     pub fn add(&self, draft: AppInput) -> Result<AppConfig, Error> {
-        let is_named = draft.is_named();
-        self.insert(draft.into_new().map_err(|_| Error::NoRandom)?, is_named)
+        let is_named = draft.is_named;
+        self.insert(draft.into_new(), is_named)
     }
 
     /// Adds one that is never stored, with this identifier. Where its name is another's, it gets a number behind it.
     pub fn add_temporary(&self, draft: AppInput, id: &str) -> Result<AppConfig, Error> {
-        let app = draft.into_temporary(id).map_err(|_| Error::NoRandom)?;
-        self.insert(app, false)
+        self.insert(draft.into_temporary(id), false)
     }
 
     fn insert(&self, app: AppConfig, is_named: bool) -> Result<AppConfig, Error> {
         self.change(|apps| {
             if apps.len() >= MAX_APPS {
-                return Err(Error::Full);
+                return Err(Error::Full(MAX_APPS, "applications"));
             }
             let app = named_alone(apps, app, is_named)?;
             apps.push(app.clone());
@@ -108,7 +91,7 @@ impl AppStore {
     /// Puts an application in the place of another.
     pub fn replace(&self, id: &str, draft: AppInput) -> Result<AppConfig, Error> {
         self.change(|apps| {
-            let is_named = draft.is_named();
+            let is_named = draft.is_named;
             let old = place(apps, id)?.clone();
             let new = draft.replacing(&old);
             // Duplicate names of an earlier version stay until they are changed.
@@ -179,15 +162,14 @@ impl AppStore {
         })
     }
 
-    /// Notes that this end of an application has come; the application, where it is still the end that it was given.
-    pub fn lapse(&self, id: &str, expires: &str) -> Result<Option<AppConfig>, Error> {
+    /// Notes that this end of an application has come, where it is still the end that it was given.
+    pub fn lapse(&self, id: &str, expires: &str) -> Result<(), Error> {
         self.change(|apps| {
             let place = place(apps, id)?;
-            if place.expires.as_deref() != Some(expires) {
-                return Ok(None);
+            if place.expires.as_deref() == Some(expires) {
+                place.lapsed.clone_from(&place.expires);
             }
-            place.lapsed.clone_from(&place.expires);
-            Ok(Some(place.clone()))
+            Ok(())
         })
     }
 
@@ -242,39 +224,6 @@ fn new_code() -> Zeroizing<String> {
 
 fn unknown(id: &str) -> Error {
     Error::Unknown(id.chars().take(40).collect())
-}
-
-impl Error {
-    /// Hint for the user.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Store(error) => Some(error.hint()),
-            Self::Full => Some("remove an unused one"),
-            Self::NameTaken(_) => Some("choose another name"),
-            Self::Unknown(_) => Some("see 'postern app list'"),
-            Self::NoRandom => None,
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Store(error) => write!(f, "{error}"),
-            Self::Full => write!(f, "limit of {MAX_APPS} applications reached"),
-            Self::NameTaken(name) => write!(f, "another application is named '{name}'"),
-            Self::Unknown(id) => write!(f, "there is no application {id:?}"),
-            Self::NoRandom => write!(f, "cannot get random bytes from the system"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<store::Error> for Error {
-    fn from(error: store::Error) -> Self {
-        Self::Store(error)
-    }
 }
 
 #[cfg(test)]
@@ -389,17 +338,9 @@ mod tests {
         let expires = "2030-01-01T00:00:00Z";
         let body = json!({"protocol": "http", "expires": expires});
         let added = store.add(AppInput::parse(&body, true).unwrap()).unwrap();
-        assert_eq!(
-            store.lapse(&added.id, "2029-01-01T00:00:00Z").unwrap(),
-            None
-        );
-        assert!(
-            store
-                .lapse(&added.id, expires)
-                .unwrap()
-                .unwrap()
-                .has_lapsed()
-        );
+        store.lapse(&added.id, "2029-01-01T00:00:00Z").unwrap();
+        assert!(!store.find(&added.id).unwrap().has_lapsed());
+        store.lapse(&added.id, expires).unwrap();
         assert!(store.find(&added.id).unwrap().has_lapsed());
         let body = json!({"protocol": "http", "expires": "2031-01-01T00:00:00Z"});
         let later = store.replace(&added.id, AppInput::parse(&body, true).unwrap());
@@ -414,7 +355,7 @@ mod tests {
                 .add_temporary(draft(&number.to_string()), &number.to_string())
                 .unwrap();
         }
-        assert!(matches!(store.add(draft("more")), Err(Error::Full)));
+        assert!(matches!(store.add(draft("more")), Err(Error::Full(..))));
         assert_eq!(store.list().unwrap().len(), MAX_APPS);
     }
 }

@@ -23,7 +23,7 @@ const LEAST: &str =
     r#"{"id": "00112233445566aa", "name": "n", "protocol": "http", "ip": "127.0.0.1", "port": 80}"#;
 
 fn app(body: &Value) -> AppConfig {
-    AppInput::parse(body, true).unwrap().into_new().unwrap()
+    AppInput::parse(body, true).unwrap().into_new()
 }
 
 fn stored(text: &str) -> (Value, AppConfig) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use super::field::{Field, Kind};
+use super::field::Kind;
 use super::fields::{self, FIELDS};
 use super::protocol::Protocol;
 use crate::gateway::{TARGETS_HOST, VISITORS_HOST};
@@ -41,6 +41,10 @@ impl Invalid {
         Self(vec![(name.to_owned(), why.into())])
     }
 
+    fn add(&mut self, name: &str, why: impl Into<String>) {
+        self.0.push((name.to_owned(), why.into()));
+    }
+
     /// The fields and what is wrong with each.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, why)| (&**name, &**why))
@@ -59,275 +63,192 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// Takes the fields one by one and notes what is wrong.
-pub(super) struct Reader<'a> {
-    fields: &'a Map<String, Value>,
-    /// True if a remote server may be reached without TLS.
+/// Returns the values of a body's fields as an application stores them, without those that have their default.
+/// `insecure` lets a remote server be reached without TLS.
+pub(super) fn read(
+    fields: &Map<String, Value>,
     insecure: bool,
-    problems: Invalid,
+) -> Result<Map<String, Value>, Invalid> {
+    let mut problems = Invalid::default();
+    let is_known = |name: &str| fields::field(name).is_some() || fields::is_own(name);
+    for name in fields.keys().filter(|name| !is_known(name)) {
+        let name: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
+        problems.add(&name, "is not a known field");
+    }
+    let mut values = Map::new();
+    for field in FIELDS {
+        // Null stands for a field that is not there.
+        let given = fields.get(field.name).filter(|value| !value.is_null());
+        match given.map_or(Ok(Value::Null), |given| {
+            checked(field.kind, given, insecure)
+        }) {
+            Ok(Value::Null) => {}
+            Ok(value) => _ = values.insert(field.name.to_owned(), value),
+            Err(why) => problems.add(field.name, why),
+        }
+    }
+    set_defaults(fields, &mut values, &mut problems);
+    match problems.0.is_empty() {
+        true => Ok(values),
+        false => Err(problems),
+    }
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(fields: &'a Map<String, Value>, insecure: bool) -> Self {
-        Self {
-            fields,
-            insecure,
-            problems: Invalid::default(),
+/// Defaults that depend on the protocol, and members that an application must have.
+fn set_defaults(
+    fields: &Map<String, Value>,
+    values: &mut Map<String, Value>,
+    problems: &mut Invalid,
+) {
+    values.entry("name").or_insert_with(|| json!(""));
+    values.entry("ip").or_insert_with(|| json!(HERE));
+    let named = values.get("protocol").and_then(Value::as_str);
+    let Some(protocol) = named.and_then(Protocol::named) else {
+        let known = Protocol::ALL.map(Protocol::name).join(", ");
+        return problems.add("protocol", format!("must be one of {known}"));
+    };
+    match protocol.default_port() {
+        Some(port) => _ = values.entry("port").or_insert_with(|| json!(port)),
+        None if fields.get("port").is_none_or(Value::is_null) => {
+            problems.add("port", "is required for tcp");
         }
+        None => {}
     }
-
-    /// The values as an application stores them, without those that have their default.
-    pub(super) fn read(mut self) -> Result<Map<String, Value>, Invalid> {
-        self.refuse_unknown();
-        let mut values = Map::new();
-        for field in FIELDS {
-            if let Some(value) = self.checked(field) {
-                values.insert(field.name.to_owned(), value);
-            }
-        }
-        self.set_defaults(&mut values);
-        match self.problems.0.is_empty() {
-            true => Ok(values),
-            false => Err(self.problems),
-        }
+    let invisible = values.entry("invisible");
+    let invisible = invisible.or_insert_with(|| json!(protocol.is_database()));
+    if *invisible == json!(true) && !protocol.is_visited_by_http() {
+        let why = "needs http, https, mysql or mariadb to ask for a code";
+        problems.add("invisible", why);
     }
+}
 
-    fn refuse_unknown(&mut self) {
-        let is_known = |name: &str| fields::field(name).is_some() || fields::is_own(name);
-        for name in self.fields.keys().filter(|name| !is_known(name)) {
-            let name: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
-            self.wrong(&name, "is not a known field");
-        }
-    }
-
-    /// Defaults that depend on the protocol, and members that an application must have.
-    fn set_defaults(&mut self, values: &mut Map<String, Value>) {
-        values.entry("name").or_insert_with(|| json!(""));
-        values.entry("ip").or_insert_with(|| json!(HERE));
-        let named = values.get("protocol").and_then(Value::as_str);
-        let Some(protocol) = named.and_then(Protocol::named) else {
-            let known = Protocol::ALL.map(Protocol::name).join(", ");
-            return self.wrong("protocol", format!("must be one of {known}"));
-        };
-        match protocol.default_port() {
-            Some(port) => _ = values.entry("port").or_insert_with(|| json!(port)),
-            None if self.value("port").is_none() => self.wrong("port", "is required for tcp"),
-            None => {}
-        }
-        let invisible = values.entry("invisible");
-        let invisible = invisible.or_insert_with(|| json!(protocol.is_database()));
-        if *invisible == json!(true) && !protocol.is_visited_by_http() {
-            let why = "needs http, https, mysql or mariadb to ask for a code";
-            self.wrong("invisible", why);
-        }
-    }
-
-    /// The value of a field; none if it is left out, empty or wrong.
-    fn checked(&mut self, field: &Field) -> Option<Value> {
-        let name = field.name;
-        let value = match field.kind {
-            // An unknown name is an error in any case.
-            Kind::Protocol => self.value(name)?.as_str()?.to_owned().into(),
-            Kind::Host => self.host(name)?.into(),
-            Kind::Port => self.number(name, u16::MAX.into())?.into(),
-            Kind::Text(cap) => self.text(name, cap)?.into(),
-            Kind::Paragraph(cap) => self.paragraph(name, cap)?.into(),
-            Kind::Flag => self.flag(name)?.into(),
-            Kind::Server => self.server(name)?.into(),
-            Kind::SiteName => self.site_name(name)?.into(),
-            Kind::Secret => self.secret(name)?.into(),
-            Kind::HostHeader => self.host_header(name)?.into(),
-            Kind::Networks => self.list(name, network)?.into(),
-            Kind::Time => self.time(name)?.into(),
-            Kind::Path => self.path(name)?.into(),
-            Kind::Number(most) => self.number(name, most)?.into(),
-            Kind::Grants => self.list(name, grant)?.into(),
-        };
-        Some(value)
-    }
-
-    fn wrong(&mut self, name: &str, why: impl Into<String>) {
-        self.problems.0.push((name.to_owned(), why.into()));
-    }
-
-    /// A field that is there; null stands for one that is not.
-    fn value(&self, name: &str) -> Option<&'a Value> {
-        self.fields.get(name).filter(|value| !value.is_null())
-    }
-
-    fn string(&mut self, name: &str) -> Option<&'a str> {
-        let text = self.value(name)?.as_str();
-        if text.is_none() {
-            self.wrong(name, "must be a string");
-        }
-        text
-    }
-
-    /// A text that is neither empty nor long nor holds control characters.
-    fn text(&mut self, name: &str, cap: usize) -> Option<String> {
-        let text = self.string(name)?.trim();
-        self.fit(name, text.to_owned(), cap, char::is_control)
-    }
-
-    /// A text of several lines.
-    fn paragraph(&mut self, name: &str, cap: usize) -> Option<String> {
-        let text = self.string(name)?.trim().replace("\r\n", "\n");
-        let is_wrong = |c: char| c.is_control() && c != '\n' && c != '\t';
-        self.fit(name, text, cap, is_wrong)
-    }
-
-    fn fit(
-        &mut self,
-        name: &str,
-        text: String,
-        cap: usize,
-        is_wrong: fn(char) -> bool,
-    ) -> Option<String> {
-        if text.chars().count() > cap {
-            self.wrong(name, format!("must have at most {cap} characters"));
-        } else if text.chars().any(is_wrong) {
-            self.wrong(name, "must not contain control characters");
-        } else {
-            return Some(text).filter(|text| !text.is_empty());
-        }
-        None
-    }
-
-    fn flag(&mut self, name: &str) -> Option<bool> {
-        let flag = self.value(name)?.as_bool();
-        if flag.is_none() {
-            self.wrong(name, "must be true or false");
-        }
-        flag
-    }
-
-    fn number(&mut self, name: &str, most: u32) -> Option<u32> {
-        let number = self.value(name)?.as_u64();
-        let number = number.and_then(|number| u32::try_from(number).ok());
-        let fitting = number.filter(|number| (1..=most).contains(number));
-        if fitting.is_none() {
-            self.wrong(name, format!("must be a whole number from 1 to {most}"));
-        }
-        fitting
-    }
-
-    /// As it is: spaces may belong to a password.
-    fn secret(&mut self, name: &str) -> Option<String> {
-        let text = self.string(name)?;
-        if text.chars().count() > SECRET_CAP {
-            self.wrong(name, format!("must have at most {SECRET_CAP} characters"));
-        } else if text.contains('\0') {
-            // No protocol sends one, and C programs would cut it off there.
-            self.wrong(name, "must not contain a NUL character");
-        } else {
-            return Some(text.to_owned()).filter(|text| !text.is_empty());
-        }
-        None
-    }
-
-    fn host(&mut self, name: &str) -> Option<String> {
-        let host = self.text(name, MAX_HOST)?;
-        let bare = host
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'));
-        let host = bare.unwrap_or(&host).to_owned();
-        if !is_host(&host) {
-            self.wrong(name, "must be an IP address or a host name");
-        }
-        Some(host)
-    }
-
-    fn server(&mut self, name: &str) -> Option<String> {
-        let text = self.text(name, URL_CAP)?;
-        match ServerUrl::parse(&text, self.insecure) {
-            Ok(server) => Some(server.to_string()),
-            Err(why) => {
-                self.wrong(name, format!("cannot be used: {why}"));
-                None
+/// The value of a field of this kind; null if it is empty.
+fn checked(kind: Kind, given: &Value, insecure: bool) -> Result<Value, String> {
+    match kind {
+        // An unknown name is an error in any case.
+        Kind::Protocol => Ok(given.as_str().into()),
+        Kind::Flag if given.is_boolean() => Ok(given.clone()),
+        Kind::Flag => Err("must be true or false".to_owned()),
+        Kind::Port => number(given, u16::MAX.into()),
+        Kind::Number(most) => number(given, most),
+        Kind::Networks => list(given, network),
+        Kind::Grants => list(given, grant),
+        _ => {
+            let given = given.as_str().ok_or("must be a string")?;
+            let text = fit(kind, given)?;
+            match text.is_empty() {
+                true => Ok(Value::Null),
+                false => meaning(kind, text, insecure).map(Value::String),
             }
         }
     }
+}
 
-    fn site_name(&mut self, name: &str) -> Option<String> {
-        let site_name = self.text(name, SITE_NAME_CAP)?;
-        if names::is_reserved(&site_name) {
-            let why = "is reserved, like www, admin, mail and others: choose another";
-            self.wrong(name, why);
-        } else if names::check_form(&site_name).is_err() {
-            self.wrong(
-                name,
-                "must be 2 to 63 of a-z, 0-9 and -, without - at either end and without --",
-            );
-        }
-        Some(site_name)
+fn number(given: &Value, most: u32) -> Result<Value, String> {
+    let is_fitting = |number: u64| (1..=most.into()).contains(&number);
+    if given.as_u64().is_some_and(is_fitting) {
+        Ok(given.clone())
+    } else {
+        Err(format!("must be a whole number from 1 to {most}"))
     }
+}
 
-    fn host_header(&mut self, name: &str) -> Option<String> {
-        let host = self.text(name, HOST_CAP)?;
-        let is_name = || {
-            let schemes = ["https://", "http://"];
-            let bare = schemes.iter().find_map(|scheme| host.strip_prefix(scheme));
-            split(bare.unwrap_or(&host)).is_some_and(|(name, digits)| {
-                is_host(name) && digits.is_none_or(|digits| port(digits).is_some())
-            })
-        };
-        if host != VISITORS_HOST && host != TARGETS_HOST && !is_name() {
-            self.wrong(
-                name,
-                "must be 'visitor', 'target', or a host name with optional scheme and port",
-            );
-        }
-        Some(host)
+/// The text as it is kept: neither too long nor with control characters.
+fn fit(kind: Kind, given: &str) -> Result<String, String> {
+    let cap = match kind {
+        Kind::Text(cap) | Kind::Paragraph(cap) => cap,
+        Kind::Host => MAX_HOST,
+        Kind::Server => URL_CAP,
+        Kind::SiteName => SITE_NAME_CAP,
+        Kind::Secret => SECRET_CAP,
+        Kind::Path => PATH_CAP,
+        _ => HOST_CAP,
+    };
+    let text = match kind {
+        // Spaces may belong to a password.
+        Kind::Secret => given.to_owned(),
+        Kind::Paragraph(_) => given.trim().replace("\r\n", "\n"),
+        _ => given.trim().to_owned(),
+    };
+    let is_wrong = |c: char| match kind {
+        // No protocol sends one, and C programs would cut it off there.
+        Kind::Secret => c == '\0',
+        Kind::Paragraph(_) => c.is_control() && c != '\n' && c != '\t',
+        _ => c.is_control(),
+    };
+    if text.chars().count() > cap {
+        Err(format!("must have at most {cap} characters"))
+    } else if !text.chars().any(is_wrong) {
+        Ok(text)
+    } else if kind == Kind::Secret {
+        Err("must not contain a NUL character".to_owned())
+    } else {
+        Err("must not contain control characters".to_owned())
     }
+}
 
-    fn time(&mut self, name: &str) -> Option<String> {
-        let text = self.text(name, HOST_CAP)?;
-        let time = parse_rfc3339(&text);
-        if time.is_none() {
-            self.wrong(name, "must be a time such as 2030-01-31T18:00:00Z");
-        }
-        time.map(rfc3339)
-    }
-
-    /// As it stands in a request, so that a link is made of it as it is.
-    fn path(&mut self, name: &str) -> Option<String> {
-        let path = self.text(name, PATH_CAP)?;
-        let is_path = path.starts_with('/') && !path.starts_with("//");
-        if !is_path || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
-            self.wrong(
-                name,
-                "must begin with one / and contain only ASCII without spaces",
-            );
-        }
-        Some(path)
-    }
-
-    /// A list of texts, each as `read` makes it.
-    fn list(
-        &mut self,
-        name: &str,
-        read: fn(&str) -> Result<String, String>,
-    ) -> Option<Vec<String>> {
-        let Some(entries) = self.value(name)?.as_array() else {
-            self.wrong(name, "must be a list of strings");
-            return None;
-        };
-        if entries.len() > MAX_ENTRIES {
-            self.wrong(name, format!("must have at most {MAX_ENTRIES} entries"));
-            return None;
-        }
-        let entry = |entry: &Value| match entry.as_str() {
-            Some(text) => read(text.trim()),
-            None => Err("must be a list of strings".to_owned()),
-        };
-        match entries.iter().map(entry).collect() {
-            Ok(list) => Some(list),
-            Err(why) => {
-                self.wrong(name, why);
-                None
+/// Reads a text that is not empty by its kind.
+fn meaning(kind: Kind, text: String, insecure: bool) -> Result<String, String> {
+    let is_path = || text.starts_with('/') && !text.starts_with("//");
+    let why = match kind {
+        Kind::Host => {
+            let bare = text
+                .strip_prefix('[')
+                .and_then(|rest| rest.strip_suffix(']'));
+            let host = bare.unwrap_or(&text);
+            if is_host(host) {
+                return Ok(host.to_owned());
             }
+            "must be an IP address or a host name"
         }
+        Kind::Server => {
+            let server = ServerUrl::parse(&text, insecure);
+            let server = server.map_err(|why| format!("cannot be used: {why}"))?;
+            return Ok(server.to_string());
+        }
+        Kind::Time => match parse_rfc3339(&text) {
+            Some(time) => return Ok(rfc3339(time)),
+            None => "must be a time such as 2030-01-31T18:00:00Z",
+        },
+        Kind::SiteName if names::is_reserved(&text) => {
+            "is reserved, like www, admin, mail and others: choose another"
+        }
+        Kind::SiteName if names::check_form(&text).is_err() => {
+            "must be 2 to 63 of a-z, 0-9 and -, without - at either end and without --"
+        }
+        Kind::HostHeader if !is_host_header(&text) => {
+            "must be 'visitor', 'target', or a host name with optional scheme and port"
+        }
+        // As it stands in a request, so that a link is made of it as it is.
+        Kind::Path if !is_path() || !text.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            "must begin with one / and contain only ASCII without spaces"
+        }
+        _ => return Ok(text),
+    };
+    Err(why.to_owned())
+}
+
+fn is_host_header(text: &str) -> bool {
+    let schemes = ["https://", "http://"];
+    let bare = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
+    let is_name = split(bare.unwrap_or(text)).is_some_and(|(name, digits)| {
+        is_host(name) && digits.is_none_or(|digits| port(digits).is_some())
+    });
+    text == VISITORS_HOST || text == TARGETS_HOST || is_name
+}
+
+/// A list of texts, each as `read` makes it.
+fn list(given: &Value, read: fn(&str) -> Result<String, String>) -> Result<Value, String> {
+    const TEXTS: &str = "must be a list of strings";
+    let entries = given.as_array().ok_or(TEXTS)?;
+    if entries.len() > MAX_ENTRIES {
+        return Err(format!("must have at most {MAX_ENTRIES} entries"));
     }
+    let entries = entries.iter().map(|entry| {
+        let text = entry.as_str().ok_or(TEXTS)?;
+        read(text.trim()).map(Value::String)
+    });
+    entries.collect()
 }
 
 fn network(text: &str) -> Result<String, String> {

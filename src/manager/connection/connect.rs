@@ -7,23 +7,24 @@
 //!       └─────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! That is one round; [`rounds`] says when another follows one that failed, and [`sequence`](super::sequence) has the
-//! steps 1 to 6.
+//! That is one round, with the specification's five calls; [`sequence`](super::sequence) has the steps 1 to 6. What is to
+//! be connected whenever the program runs, or was connected since it started, is tried for ever; what a user connected
+//! for the first time is not.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, never, select};
+use crossbeam_channel::{Receiver, at, never, select};
 
 use super::error::{ConnectError, Ended};
-use super::map::{NewConnection, Refused};
+use super::map::NewConnection;
 use super::outages::is_of_server;
 use super::record::Owner;
 use super::relays::RelayWatch;
-use super::rounds::{self, Rounds};
+use super::result::{ConnectResult, EXPIRED, EXTEND};
 use super::sequence::{ConnectionWork, HeldResources};
 use super::state::{ConnectionState, Event};
-use super::status::{Awaited, Site};
+use super::status::Awaited;
 use super::step::Step;
 use super::terms::Applied;
 use super::watch::{HealthWatch, WatchEnd};
@@ -31,7 +32,8 @@ use crate::api::ErrorClass;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_store;
-use crate::tunnel::client::{Class, Status};
+use crate::sync::spawn;
+use crate::tunnel::client::{Class, Pauses, Status};
 use crate::tunnel::group::TunnelGroup;
 
 /// Bytes of a connection thread's stack: the store and its cipher; calls and TLS have threads of their own.
@@ -46,11 +48,16 @@ const SEQUENCE_PAUSE: Duration = Duration::from_secs(10);
 /// has turned anything away.
 const MOVED_PAUSE: Duration = Duration::from_secs(1);
 
+/// The pause after the first round that failed: the round itself took some ten, unless it was refused.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause: one call a minute is little to a server, and an hour's outage costs a minute more.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
 /// Begins an application's connection, unless there is one; answers its status.
-pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionState, Refused> {
+pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionState, ConnectError> {
     if core.expiries.is_over(&app) {
         core.connections.note_failure(ErrorClass::Expired);
-        return Err(Refused::Expired);
+        return Err(ConnectError::new(ErrorClass::Expired, EXPIRED).hint(EXTEND));
     }
     let (of_thread, of_work) = (Arc::clone(core), app.clone());
     core.connections.connect(&app, |new| {
@@ -61,14 +68,10 @@ pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionSt
         } = new;
         // The connection's own thread: it does the work, then waits for the stop signal; ends after that, or when
         // the work fails.
-        let thread = std::thread::Builder::new()
-            .name("connection".into())
-            .stack_size(STACK);
-        let spawned = thread.spawn(move || {
+        spawn("connection", STACK, move || {
             run(&of_thread, &record, of_work, predecessor.as_ref());
             drop(working);
-        });
-        spawned.map(drop)
+        })
     })
 }
 
@@ -84,7 +87,10 @@ pub(crate) fn leave(core: &Arc<AppState>, origin: &str) {
         }
         let name = app.name.clone();
         if let Err(refused) = begin(core, app) {
-            log::warn!("application '{name}' was not reconnected: {refused}");
+            log::warn!(
+                "application '{name}' was not reconnected: {}",
+                refused.error
+            );
         }
     }
 }
@@ -96,21 +102,26 @@ fn run(core: &Arc<AppState>, record: &Owner, app: AppConfig, predecessor: Option
         // One that takes longer loses its tunnel to this one.
         let _ = predecessor.recv_timeout(PREDECESSOR_WAIT);
     }
-    let (mut app, mut rounds) = (app, Rounds::new());
-    while let Some(error) = round(core, record, &app, &mut rounds)
-        && let Some(awaited) = fail(core, record, &app, &mut rounds, error)
-        && wait_for(core, record, &app, awaited)
+    let mut rounds = Rounds::new();
+    let mut work = ConnectionWork { core, record, app };
+    while let Some(error) = work.round(&mut rounds)
+        && let Some(awaited) = work.fail(&mut rounds, error)
+        && work.wait_for(awaited)
     {
-        app = AppConfig {
+        let app = work.app;
+        work.app = AppConfig {
             // Of what is saved it is told where it has another name; what goes with its command is to have it each time.
             site_name_required: app.temporary && app.site_name_required,
             ..core.apps.find(&app.id).unwrap_or(app)
         };
-        if !rounds::comes_back(core, &app) {
+        if !work.comes_back() {
             record.change().awaited = None;
             break;
         }
-        if !record.change().begin_again(Step::first_of(app.protocol)) {
+        if !record
+            .change()
+            .begin_again(Step::first_of(work.app.protocol))
+        {
             break;
         }
     }
@@ -118,77 +129,6 @@ fn run(core: &Arc<AppState>, record: &Owner, app: AppConfig, predecessor: Option
     if record.is_stopped() {
         core.retire_unused_main_tunnels();
     }
-}
-
-/// One round; gives back what it held. None at the stop signal.
-fn round(
-    core: &Arc<AppState>,
-    record: &Owner,
-    app: &AppConfig,
-    rounds: &mut Rounds,
-) -> Option<ConnectError> {
-    let mut held = HeldResources::default();
-    let app = app.clone();
-    record.record_as(&app, &core.audit);
-    let ended = ConnectionWork { core, record, app }.keep_connected(&mut held, rounds);
-    drop(held);
-    match ended {
-        Err(Ended::Failed(error)) => Some(error),
-        Ok(()) | Err(Ended::Stopped) => None,
-    }
-}
-
-/// A round has failed; answers what the next one waits for, where there is to be one.
-fn fail(
-    core: &AppState,
-    record: &Owner,
-    app: &AppConfig,
-    rounds: &mut Rounds,
-    error: ConnectError,
-) -> Option<Awaited> {
-    let pause = rounds::comes_back(core, app).then(|| rounds.pause());
-    tell(core, record, app, rounds, &error);
-    let awaited = record.fail(error, pause);
-    core.connections
-        .note_failure(record.status().failure.class.unwrap_or(ErrorClass::Local));
-    awaited
-}
-
-/// Logs a failure: one caused by the server once for all applications, others once for each.
-fn tell(
-    core: &AppState,
-    record: &Owner,
-    app: &AppConfig,
-    rounds: &mut Rounds,
-    error: &ConnectError,
-) {
-    let (line, origin) = (error.in_one_line(), record.server());
-    let class = error.class.unwrap_or(ErrorClass::Local);
-    let is_servers = error.is_of_tunnel || is_of_server(class);
-    let level = if is_servers && !core.tunnels.is_main_connected(&origin) {
-        if core.connections.server_is_away(&origin, class, &line) {
-            return;
-        }
-        log::Level::Debug
-    } else if rounds.is_told(&error.error) {
-        log::Level::Debug
-    } else {
-        log::Level::Warn
-    };
-    log::log!(level, "application '{}': {line}", app.name);
-}
-
-fn wait_for(core: &AppState, record: &Owner, app: &AppConfig, awaited: Awaited) -> bool {
-    // Its owner lives while somebody waits for a change of the credentials.
-    let remote = match awaited {
-        Awaited::Moment(_) => None,
-        Awaited::Change => core.server_of(app).ok(),
-    };
-    let remote = remote.and_then(|url| core.servers.of(url.origin()).ok());
-    let changed = remote
-        .as_ref()
-        .map_or_else(never, |remote| remote.snapshot().identity_changed.clone());
-    rounds::wait(record, awaited, &changed)
 }
 
 /// True if a tunnel is not up since its server is not where it was.
@@ -212,7 +152,116 @@ impl Drop for Contained<'_> {
     }
 }
 
+/// The rounds of one connection.
+struct Rounds {
+    pauses: Pauses,
+    /// Error of the last round, so that an outage is logged once.
+    told: String,
+}
+
+impl Rounds {
+    fn new() -> Self {
+        Self {
+            pauses: pauses(),
+            told: String::new(),
+        }
+    }
+
+    /// A round has succeeded: the next failure is a new one.
+    fn reset(&mut self) {
+        self.pauses.reset();
+        self.told.clear();
+    }
+
+    /// The pause before the next round.
+    fn pause(&mut self) -> Duration {
+        self.pauses.next()
+    }
+
+    /// Checks whether this failure was already logged.
+    fn is_told(&mut self, error: &str) -> bool {
+        let is_told = self.told == error;
+        error.clone_into(&mut self.told);
+        is_told
+    }
+}
+
+/// The pauses between tries of which there is no last.
+fn pauses() -> Pauses {
+    Pauses::new(FIRST_PAUSE, LONGEST_PAUSE)
+}
+
 impl ConnectionWork<'_> {
+    /// One round; gives back what it held. None at the stop signal.
+    fn round(&self, rounds: &mut Rounds) -> Option<ConnectError> {
+        let mut held = HeldResources::default();
+        self.record.record_as(&self.app, &self.core.audit);
+        let work = ConnectionWork {
+            app: self.app.clone(),
+            ..*self
+        };
+        let ended = work.keep_connected(&mut held, rounds);
+        drop(held);
+        match ended {
+            Err(Ended::Failed(error)) => Some(error),
+            Ok(()) | Err(Ended::Stopped) => None,
+        }
+    }
+
+    /// A round has failed; answers what the next one waits for, where there is to be one.
+    fn fail(&self, rounds: &mut Rounds, error: ConnectError) -> Option<Awaited> {
+        let pause = self.comes_back().then(|| rounds.pause());
+        self.log_failure(rounds, &error);
+        let awaited = self.record.fail(error, pause);
+        let class = self.record.status().class.unwrap_or(ErrorClass::Local);
+        self.core.connections.note_failure(class);
+        awaited
+    }
+
+    /// Logs a failure: one caused by the server once for all applications, others once for each.
+    fn log_failure(&self, rounds: &mut Rounds, error: &ConnectError) {
+        let (line, origin) = (error.in_one_line(), self.record.server());
+        let class = error.class.unwrap_or(ErrorClass::Local);
+        let is_servers = error.is_of_tunnel || is_of_server(class);
+        let level = if is_servers && !self.core.tunnels.is_main_connected(&origin) {
+            if self.core.connections.server_is_away(&origin, class, &line) {
+                return;
+            }
+            log::Level::Debug
+        } else if rounds.is_told(&error.error) {
+            log::Level::Debug
+        } else {
+            log::Level::Warn
+        };
+        log::log!(level, "application '{}': {line}", self.app.name);
+    }
+
+    /// Waits for what the next round waits for; false when the stop signal came first.
+    fn wait_for(&self, awaited: Awaited) -> bool {
+        // Its owner lives while somebody waits for a change of the credentials.
+        let (due, url) = match awaited {
+            Awaited::Moment(moment) => (at(moment), None),
+            Awaited::Change => (never(), self.core.server_of(&self.app).ok()),
+        };
+        let remote = url.and_then(|url| self.core.servers.of(url.origin()).ok());
+        let changed = remote
+            .as_ref()
+            .map_or_else(never, |remote| remote.snapshot().identity_changed.clone());
+        select! {
+            recv(self.record.stopped) -> _ => false,
+            recv(self.record.retries()) -> _ => !self.record.is_stopped(),
+            recv(changed) -> _ => true,
+            recv(due) -> _ => true,
+        }
+    }
+
+    /// True if the application is retried automatically, as it is stored now.
+    fn comes_back(&self) -> bool {
+        let stored = self.core.apps.find(&self.app.id);
+        let autoconnect = stored.map_or(self.app.autoconnect, |stored| stored.autoconnect);
+        autoconnect || self.core.connections.was_connected(&self.app.id)
+    }
+
     /// Ends with the stop signal, or with a step that fails.
     fn keep_connected(
         mut self,
@@ -243,13 +292,14 @@ impl ConnectionWork<'_> {
             );
             // Its words are shown until the next step begins.
             self.record.change().go(Event::TunnelLost);
-            held.leave_port();
+            // All but the web client is given back.
+            (held.tunnel, held.port) = (None, None);
             self.pause(pause.saturating_sub(begun.elapsed()))?;
         }
     }
 
     /// Step 7.
-    fn completed(&self, site: Site) {
+    fn completed(&self, site: ConnectResult) {
         log::info!("application '{}': connected", self.app.name);
         self.core.connections.note_connected(&self.app.id);
         let mut status = self.record.change();
@@ -293,10 +343,10 @@ impl ConnectionWork<'_> {
         health: &mut HealthWatch,
     ) -> Result<(), Ended> {
         // Changes made while it was connecting come first.
-        let (mut pauses, mut owed) = (rounds::pauses(), Some(Instant::now()));
+        let (mut pauses, mut owed) = (pauses(), Some(Instant::now()));
         let mut relays = RelayWatch::new(tunnel);
         loop {
-            let looks = (relays.next_look(), &held.misses());
+            let looks = (relays.look, &held.misses());
             match health.run(self.record, &tunnel.ended(), owed, looks) {
                 WatchEnd::Stopped => return Err(Ended::Stopped),
                 // Both may be true at once, as at the program's end.
@@ -323,7 +373,7 @@ impl ConnectionWork<'_> {
         // A wish from before the pause does not end it.
         while self.record.retries().try_recv().is_ok() {}
         select! {
-            recv(self.record.stopped()) -> _ => Err(Ended::Stopped),
+            recv(self.record.stopped) -> _ => Err(Ended::Stopped),
             recv(self.record.retries()) -> _ => Ok(()),
             default(time) => Ok(()),
         }
@@ -349,5 +399,23 @@ impl ConnectionWork<'_> {
             }
             Err(error) => Err(ConnectError::local(error.to_string()).into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_from_five_seconds_to_a_minute() {
+        let mut rounds = Rounds::new();
+        for seconds in [5, 10, 20, 40, 60, 60] {
+            let whole = Duration::from_secs(seconds);
+            let pause = rounds.pause();
+            assert!(pause <= whole && pause >= whole * 3 / 4, "{pause:?}");
+        }
+        rounds.reset();
+        assert!(rounds.pause() <= FIRST_PAUSE);
+        assert!(!rounds.is_told("gone") && rounds.is_told("gone") && !rounds.is_told("other"));
     }
 }

@@ -98,7 +98,7 @@ mod tests {
         body.as_object_mut()
             .unwrap()
             .extend(changes.as_object().unwrap().clone());
-        let mut app = AppInput::parse(&body, true).unwrap().into_new().unwrap();
+        let mut app = AppInput::parse(&body, true).unwrap().into_new();
         app.code = Some("own".to_owned().into());
         app
     }

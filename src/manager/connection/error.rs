@@ -1,20 +1,7 @@
 //! Why a connection's work did not reach its end.
 
-use std::time::Duration;
-
 use crate::api::ErrorClass;
 use crate::net::in_words;
-
-/// Least pause after a changed host key. Default 10 s, as between two attempts of a tunnel; the known key may be back.
-const KEY_PAUSE: Duration = Duration::from_secs(10);
-
-/// Returns the pause after a failure of this kind.
-pub(super) fn pause_after(class: Option<ErrorClass>, pause: Duration) -> Duration {
-    match class {
-        Some(ErrorClass::HostKeyChanged) => pause.max(KEY_PAUSE),
-        _ => pause,
-    }
-}
 
 /// Why the sequence did not reach its end.
 #[derive(Debug)]

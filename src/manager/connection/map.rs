@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
+use super::error::ConnectError;
 use super::outages::Outages;
 use super::places::Places;
 use super::record::{ConnectionRecord, Owner};
-use super::result::{ConnectResult, EXPIRED, HostKey};
+use super::result::{ConnectResult, HostKey};
 use super::state::{ConnectionState, Event};
 use crate::api::ErrorClass;
 use crate::manager::apps::app::AppConfig;
-use crate::manager::quick_setup::Setup;
 use crate::store::time::in_words;
 use crate::sync::{Changes, Mutex, MutexGuard};
 
@@ -23,7 +23,11 @@ pub const MAX_ACTIVE: usize = crate::limits::CONNECTED;
 
 /// All connections of a process.
 #[derive(Default)]
-pub(crate) struct Connections(Mutex<ConnectionMap>);
+pub(crate) struct Connections {
+    map: Mutex<ConnectionMap>,
+    /// Where servers are.
+    pub(super) places: Places,
+}
 
 #[derive(Default)]
 struct ConnectionMap {
@@ -38,8 +42,6 @@ struct ConnectionMap {
     numbers: HashMap<String, (u64, u64)>,
     /// Servers that are away, as it was told.
     outages: Outages,
-    /// Where servers are.
-    places: Places,
     /// Attempts that failed since the program started, by cause.
     failures: BTreeMap<&'static str, u64>,
     /// Applications that were connected since the program started.
@@ -56,60 +58,39 @@ pub(super) struct NewConnection {
     pub(super) working: Sender<()>,
 }
 
-/// Why a connection was not begun.
-#[derive(Debug)]
-pub(crate) enum Refused {
-    /// There are [`MAX_ACTIVE`].
-    TooMany,
-    /// The program ends.
-    Ending,
-    /// Its time is over.
-    Expired,
-    /// The system has no thread for it.
-    NoThread(io::Error),
-}
-
-impl Refused {
-    /// The HTTP status of the call.
-    pub(crate) fn status(&self) -> u16 {
-        match self {
-            Self::TooMany => ErrorClass::Limit.row().http,
-            Self::Expired => ErrorClass::Expired.row().http,
-            Self::Ending | Self::NoThread(_) => 503,
-        }
-    }
-}
-
 impl Connections {
     /// Begins a connection, unless there is one; answers its status. `spawn` starts its thread.
     pub(super) fn connect(
         &self,
         app: &AppConfig,
         spawn: impl FnOnce(NewConnection) -> io::Result<()>,
-    ) -> Result<ConnectionState, Refused> {
+    ) -> Result<ConnectionState, ConnectError> {
         let mut map = self.map();
         if map.is_closed {
-            return Err(Refused::Ending);
+            return Err(ConnectError::local("the program is ending"));
         }
         let state = map
             .active
             .get(&app.id)
-            .map_or(ConnectionState::Idle, |active| active.result().status);
+            .map_or(ConnectionState::Idle, |active| active.state());
         let Some(next) = state.on(Event::Connect) else {
             return Ok(state);
         };
         if map.count_others(&app.id) >= MAX_ACTIVE {
             *map.failures.entry(ErrorClass::Limit.code()).or_default() += 1;
-            return Err(Refused::TooMany);
+            let full = format!("limit of {MAX_ACTIVE} connections reached; disconnect one first");
+            return Err(ConnectError::new(ErrorClass::Limit, full));
         }
-        map.begin(app, spawn).map_err(Refused::NoThread)?;
+        map.begin(app, spawn).map_err(|error| {
+            ConnectError::local(format!("no thread for the connection: {error}"))
+        })?;
         Ok(next)
     }
 
     /// Ends an application's connection, wherever it is; answers what is closed when all is given back.
     pub(crate) fn disconnect(&self, id: &str) -> Option<Receiver<()>> {
         let ended = self.map().end(id)?;
-        Some(ended.done().clone())
+        Some(ended.done.clone())
     }
 
     /// Ends the connection of an application whose time is over. What it came to stays known until there is another.
@@ -152,26 +133,19 @@ impl Connections {
     /// How many there are of each status through the server with this origin: it learns nothing of the others.
     pub(crate) fn counts(&self, origin: &str) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::from([("connecting", 0), ("connected", 0), ("failed", 0)]);
-        for active in self.all() {
-            if !active.is_through(origin) {
-                continue;
+        for state in self.through(origin).into_values() {
+            if let Some(count) = counts.get_mut(state.name()) {
+                *count += 1;
             }
-            let name = match active.result().status {
-                ConnectionState::Connecting => "connecting",
-                ConnectionState::Connected => "connected",
-                ConnectionState::Failed => "failed",
-                ConnectionState::Idle | ConnectionState::Disconnected => continue,
-            };
-            *counts.entry(name).or_default() += 1;
         }
         counts
     }
 
     /// Host keys that tunnels of connections report as changed.
     pub(crate) fn changed_host_keys(&self) -> Vec<HostKey> {
-        self.all()
-            .iter()
-            .filter_map(|active| active.changed_host_key())
+        let all = self.all();
+        all.iter()
+            .filter_map(|active| active.result().host_key)
             .collect()
     }
 
@@ -211,36 +185,14 @@ impl Connections {
 
     /// Refusal from the server with this origin if it revoked the connector.
     pub(crate) fn revocation(&self, origin: &str) -> Option<ConnectResult> {
-        let through = self.all();
-        let through = through.iter().filter(|active| active.is_through(origin));
-        through
-            .map(|active| active.result())
-            .find(|result| result.class() == ErrorClass::Revoked.code())
+        let mut results = self.all_through(origin).map(|active| active.result());
+        results.find(|result| result.class() == ErrorClass::Revoked.code())
     }
 
     /// One tunnel to the server with this origin is up, so that the others can be.
     pub(crate) fn server_answers(&self, origin: &str) {
-        self.map().places.found(origin);
-        for active in self.all() {
-            if active.is_through(origin) {
-                active.try_now();
-            }
-        }
-    }
-
-    /// The server with this origin has answered a quick-setup call.
-    pub(super) fn note_place(&self, origin: &str, setup: &Setup) {
-        self.map().places.note(origin, setup);
-    }
-
-    /// True if the server has named another place for tunnels since it gave this answer.
-    pub(super) fn is_elsewhere(&self, origin: &str, setup: &Setup) -> bool {
-        self.map().places.is_elsewhere(origin, setup)
-    }
-
-    /// True for the one of those that miss the server that is to ask where it is.
-    pub(super) fn is_to_ask(&self, origin: &str) -> bool {
-        self.map().places.is_to_ask(origin, Instant::now())
+        self.places.found(origin);
+        self.all_through(origin).for_each(|active| active.try_now());
     }
 
     /// The machine has slept: nothing waits any longer.
@@ -259,10 +211,8 @@ impl Connections {
         if let Some((away, through)) = told {
             log::warn!("{origin}: reconnected after {away}; {through}");
         }
-        for active in self.all() {
-            if active.is_through(origin) {
-                active.server_is_back();
-            }
+        for active in self.all_through(origin) {
+            active.server_is_back();
         }
     }
 
@@ -270,7 +220,7 @@ impl Connections {
     pub(crate) fn application_has_changed(&self, id: &str) {
         if let Some(active) = self.find(id) {
             active.application_has_changed();
-            active.changes_shown().note();
+            active.changes_shown.note();
         }
     }
 
@@ -347,12 +297,17 @@ impl Connections {
             .all(|done| !matches!(done.recv_deadline(deadline), Err(RecvTimeoutError::Timeout)))
     }
 
+    fn all_through(&self, origin: &str) -> impl Iterator<Item = Arc<ConnectionRecord>> {
+        let all = self.all().into_iter();
+        all.filter(move |active| active.is_through(origin))
+    }
+
     fn all(&self) -> Vec<Arc<ConnectionRecord>> {
         self.map().active.values().cloned().collect()
     }
 
     fn map(&self) -> MutexGuard<'_, ConnectionMap> {
-        self.0.lock()
+        self.map.lock()
     }
 }
 
@@ -362,8 +317,12 @@ impl ConnectionMap {
         let active = self.active.remove(id)?;
         active.stop();
         self.numbers.insert(id.to_owned(), active.numbers());
-        self.forget_outage(&active.server());
-        self.ending.insert(id.to_owned(), active.done().clone());
+        let server = active.server();
+        // Of a server that nothing goes through any more it is not told when it is back.
+        if !self.active.values().any(|other| other.is_through(&server)) {
+            self.outages.end(&server, Instant::now());
+        }
+        self.ending.insert(id.to_owned(), active.done.clone());
         Some(active)
     }
 
@@ -374,13 +333,6 @@ impl ConnectionMap {
         match self.active.values().filter(through).count() {
             1 => "affects 1 application".to_owned(),
             count => format!("affects {count} applications"),
-        }
-    }
-
-    /// Of a server that nothing goes through any more it is not told when it is back.
-    fn forget_outage(&mut self, origin: &str) {
-        if !self.active.values().any(|active| active.is_through(origin)) {
-            self.outages.end(origin, Instant::now());
         }
     }
 
@@ -400,7 +352,7 @@ impl ConnectionMap {
         let replaced = self.active.get(&app.id).map(|failed| {
             // It may be waiting for its next round.
             failed.stop();
-            (failed.done().clone(), failed.numbers())
+            (failed.done.clone(), failed.numbers())
         });
         let ended = self.numbers.get(&app.id).copied();
         let (replaced, numbers) = replaced.unzip();
@@ -421,22 +373,6 @@ impl ConnectionMap {
     }
 }
 
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::TooMany => {
-                write!(
-                    f,
-                    "limit of {MAX_ACTIVE} connections reached; disconnect one first"
-                )
-            }
-            Self::Ending => write!(f, "the program is ending"),
-            Self::Expired => f.write_str(EXPIRED),
-            Self::NoThread(error) => write!(f, "no thread for the connection: {error}"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -447,7 +383,7 @@ mod tests {
     fn an_application_is_never_shown_as_disconnected() {
         let connections = Connections::default();
         let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
-        let app = app.unwrap().into_new().unwrap();
+        let app = app.unwrap().into_new();
         let active = Owner::begin(
             (0, 0),
             &app,

@@ -1,9 +1,9 @@
 //! Connections of applications.
 //!
 //! [`state`] is the table of states, [`map`] has all connections, [`record`] is one of them as others see it. The rest
-//! is the work of its thread: [`connect`] makes round after round, [`rounds`] says when the next one begins, [`sequence`]
-//! is one connect sequence with its [`setup_call`] and what holds by the answer ([`enforcement`]), [`watch`] asks
-//! whether what is exposed answers ([`probe`]), and [`terms`] makes hold what is changed meanwhile.
+//! is the work of its thread: [`connect`] makes round after round, [`sequence`] is one connect sequence with its
+//! [`setup_call`] and what holds by the answer ([`enforcement`]), [`watch`] asks whether what is exposed answers
+//! ([`probe`]), and [`terms`] makes hold what is changed meanwhile.
 
 mod connect;
 mod enforcement;
@@ -17,7 +17,6 @@ mod probe;
 mod record;
 mod relays;
 mod result;
-mod rounds;
 mod sequence;
 mod setup_call;
 mod state;
@@ -29,8 +28,8 @@ mod watch;
 pub(crate) use connect::{begin, leave};
 pub(crate) use enforcement::Enforcement;
 pub(crate) use error::{ConnectError, Ended};
+pub(crate) use map::Connections;
 pub use map::MAX_ACTIVE;
-pub(crate) use map::{Connections, Refused};
 pub(crate) use ports::PortReservations;
 pub(crate) use probe::answers;
 pub(crate) use record::{ConnectionRecord, Figures};

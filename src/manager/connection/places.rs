@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::manager::quick_setup::Setup;
+use crate::sync::Mutex;
 use crate::tunnel::client::Pauses;
 use crate::tunnel::ws::Endpoint;
 
@@ -15,7 +16,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Knowledge of servers, by origin.
 #[derive(Default)]
-pub(super) struct Places(HashMap<String, Place>);
+pub(super) struct Places(Mutex<HashMap<String, Place>>);
 
 /// Host, port and URL.
 type Named = (String, Option<u16>, Option<Endpoint>);
@@ -30,8 +31,9 @@ struct Place {
 
 impl Places {
     /// The server has answered.
-    pub(super) fn note(&mut self, origin: &str, setup: &Setup) {
-        let place = self.0.entry(origin.to_owned()).or_insert_with(|| Place {
+    pub(super) fn note(&self, origin: &str, setup: &Setup) {
+        let mut places = self.0.lock();
+        let place = places.entry(origin.to_owned()).or_insert_with(|| Place {
             named: Default::default(),
             pauses: Pauses::new(FIRST_PAUSE, LONGEST_PAUSE),
             ask: None,
@@ -41,13 +43,15 @@ impl Places {
 
     /// True if a later answer than this one named another place.
     pub(super) fn is_elsewhere(&self, origin: &str, setup: &Setup) -> bool {
-        let place = self.0.get(origin);
+        let places = self.0.lock();
+        let place = places.get(origin);
         place.is_some_and(|place| place.named != named_by(setup))
     }
 
     /// True for one of those that miss the server, after each pause; the pauses differ at random.
-    pub(super) fn is_to_ask(&mut self, origin: &str, now: Instant) -> bool {
-        let Some(place) = self.0.get_mut(origin) else {
+    pub(super) fn is_to_ask(&self, origin: &str, now: Instant) -> bool {
+        let mut places = self.0.lock();
+        let Some(place) = places.get_mut(origin) else {
             return false;
         };
         let is_due = place.ask.is_some_and(|at| at <= now);
@@ -58,8 +62,8 @@ impl Places {
     }
 
     /// The server is not missed any more.
-    pub(super) fn found(&mut self, origin: &str) {
-        if let Some(place) = self.0.get_mut(origin) {
+    pub(super) fn found(&self, origin: &str) {
+        if let Some(place) = self.0.lock().get_mut(origin) {
             place.pauses.reset();
             place.ask = None;
         }
@@ -78,7 +82,7 @@ mod tests {
 
     #[test]
     fn one_asks_for_all_after_each_pause_and_the_others_learn_of_the_answer() {
-        let (mut places, begun) = (Places::default(), Instant::now());
+        let (places, begun) = (Places::default(), Instant::now());
         let (before, mut after) = (setup("user"), setup("user"));
         after.connector.external_ip = "127.0.0.2".into();
         assert!(!places.is_to_ask("a", begun), "it never answered");

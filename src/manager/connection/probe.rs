@@ -69,25 +69,23 @@ struct HeadAnswer {
 
 /// Asks an application once, without a password.
 pub(crate) fn answers(app: &AppConfig) -> Result<(), String> {
-    let target = TargetProbe {
-        protocol: app.protocol,
-        host: app.ip.clone(),
-        port: app.port,
-        may_dial: None,
-        names: None,
-    };
-    Probe::Target(target).ask().map_err(|failing| failing.error)
+    let answer = Probe::of(app, None, None).ask();
+    answer.map_err(|failing| failing.error)
 }
 
 impl Probe {
     /// That of an application with its own address.
-    pub(super) fn of(app: &AppConfig, names: Arc<SiteNames>, may_dial: MayDial) -> Self {
+    pub(super) fn of(
+        app: &AppConfig,
+        names: Option<Arc<SiteNames>>,
+        may_dial: Option<MayDial>,
+    ) -> Self {
         Self::Target(TargetProbe {
             protocol: app.protocol,
             host: app.ip.clone(),
             port: app.port,
-            may_dial: Some(may_dial),
-            names: Some(names),
+            may_dial,
+            names,
         })
     }
 
@@ -278,7 +276,8 @@ fn no_handshake(name: &str, error: &io::Error) -> Result<(), String> {
 fn head(mut stream: impl Read + Write, request: &[u8], name: &str) -> Result<HeadAnswer, String> {
     // One that speaks first, and closes, is read all the same.
     let sent = stream.write_all(request).and_then(|()| stream.flush());
-    let (said, read) = first_words(&mut stream);
+    let mut said = Vec::new();
+    let read = read_more(&mut said, &mut stream, SHOWN, is_known);
     match said.as_slice() {
         said if said.starts_with(HTTP) => Ok(HeadAnswer::of(said.to_vec(), stream)),
         [] => match sent.and(read) {
@@ -298,29 +297,36 @@ fn head(mut stream: impl Read + Write, request: &[u8], name: &str) -> Result<Hea
 impl HeadAnswer {
     /// One that begins so; only where it leads elsewhere more of it is read.
     fn of(mut said: Vec<u8>, mut rest: impl Read) -> Self {
-        let status = read_more(&mut said, &mut rest, |said| status(said).is_some())
-            .then(|| status(&said))
-            .flatten();
+        // An answer that breaks off is judged by its beginning.
+        let _ = read_more(&mut said, &mut rest, HEAD, |said| status(said).is_some());
+        let status = status(&said);
         let mut location = None;
         if status.is_some_and(|status| (300..400).contains(&status)) {
             let is_whole = |said: &[u8]| said.windows(4).any(|end| end == b"\r\n\r\n");
-            read_more(&mut said, &mut rest, is_whole);
+            let _ = read_more(&mut said, &mut rest, HEAD, is_whole);
             location = header(&said, b"location");
         }
         Self { status, location }
     }
 }
 
-/// Reads on until that is enough; false where it ends before.
-fn read_more(said: &mut Vec<u8>, rest: &mut impl Read, is_enough: impl Fn(&[u8]) -> bool) -> bool {
-    while !is_enough(said) {
+/// Reads on until that is enough, or there is so much.
+fn read_more(
+    said: &mut Vec<u8>,
+    from: &mut impl Read,
+    most: usize,
+    is_enough: impl Fn(&[u8]) -> bool,
+) -> io::Result<()> {
+    while said.len() < most && !is_enough(said) {
         let mut buffer = [0; 512];
-        match rest.read(&mut buffer) {
-            Ok(count) if count > 0 && said.len() < HEAD => said.extend(buffer.iter().take(count)),
-            _ => return false,
+        match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => said.extend(buffer.iter().take(count)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
-    true
+    Ok(())
 }
 
 /// The status in `HTTP/1.1 200 OK`.
@@ -339,28 +345,10 @@ fn header(head: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// As much as tells what is spoken, and how the reading ended.
-fn first_words(stream: &mut impl Read) -> (Vec<u8>, io::Result<()>) {
-    let mut said = Vec::new();
-    while said.len() < SHOWN && is_needed(&said) {
-        let mut buffer = [0; SHOWN];
-        match stream.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => said.extend(buffer.iter().take(count)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return (said, Err(error)),
-        }
-    }
-    (said, Ok(()))
-}
-
-/// True if the protocol cannot be known yet: the beginning fits HTTP, or the first line of something else is not
-/// complete.
-fn is_needed(said: &[u8]) -> bool {
-    match said.get(..HTTP.len()) {
-        Some(begin) => begin != HTTP && !said.contains(&b'\n'),
-        None => true,
-    }
+/// True if the protocol can be known: it is HTTP, or the first line of something else is complete.
+fn is_known(said: &[u8]) -> bool {
+    let begin = said.get(..HTTP.len());
+    begin.is_some_and(|begin| begin == HTTP || said.contains(&b'\n'))
 }
 
 /// The first line of it, fit to be shown.

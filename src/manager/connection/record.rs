@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::error::ConnectError;
-use super::result::{ConnectResult, HostKey, of_tunnel};
+use super::result::{ConnectResult, of_tunnel};
 use super::state::ConnectionState;
 use super::status::{Awaited, ConnectionStatus};
 use super::step::Step;
@@ -39,20 +39,21 @@ pub(crate) struct ConnectionRecord {
     /// Published by the owner; nobody else writes it.
     status: Mutex<ConnectionStatus>,
     /// Changes of what is shown of its application.
-    changes: Arc<Changes>,
+    pub(super) changes_shown: Arc<Changes>,
     /// The stop signal: given by dropping it.
     stop: Mutex<Option<Sender<()>>>,
-    stopped: Receiver<()>,
+    /// Closed when the stop signal is given.
+    pub(crate) stopped: Receiver<()>,
     /// Command to end a pause. One message is enough.
     retry: (Sender<()>, Receiver<()>),
     /// Command to follow a change of the application. One message is enough.
     change: (Sender<()>, Receiver<()>),
-    /// The statements of a database's visitors.
-    statements: Arc<StatementLog>,
+    /// The statements of a database's visitors, and who of them is there.
+    pub(crate) statements: Arc<StatementLog>,
     /// Closed when the thread has ended and everything is given back.
-    done: Receiver<()>,
-    /// The requests of a site's visitors, from its gateway.
-    requests: Arc<RequestLog>,
+    pub(super) done: Receiver<()>,
+    /// The requests of a site's visitors, from its gateway, and who of them is there.
+    pub(crate) requests: Arc<RequestLog>,
 }
 
 /// The side of a connection's thread.
@@ -78,7 +79,7 @@ impl Owner {
             statements: Arc::new(StatementLog::telling(&changes, statements)),
             done,
             requests: Arc::new(RequestLog::telling(&changes, requests)),
-            changes,
+            changes_shown: changes,
         }))
     }
 
@@ -91,7 +92,7 @@ impl Owner {
     pub(super) fn change(&self) -> Change<'_> {
         Change {
             status: self.0.status(),
-            _told: ToldAtEnd(&self.0.changes),
+            _told: ToldAtEnd(&self.0.changes_shown),
         }
     }
 
@@ -126,29 +127,9 @@ impl Deref for Owner {
 
 /// Reading.
 impl ConnectionRecord {
-    /// The requests of a site's visitors, and who of them is there.
-    pub(crate) fn requests(&self) -> &Arc<RequestLog> {
-        &self.requests
-    }
-
-    /// The statements of a database's visitors, and who of them is there.
-    pub(crate) fn statements(&self) -> &Arc<StatementLog> {
-        &self.statements
-    }
-
     /// The last numbers of requests and statements.
     pub(super) fn numbers(&self) -> (u64, u64) {
         (self.requests.records.last(), self.statements.last())
-    }
-
-    /// The changes of what is shown of its application.
-    pub(super) fn changes_shown(&self) -> &Arc<Changes> {
-        &self.changes
-    }
-
-    /// Closed when the connection's thread has ended.
-    pub(crate) fn done(&self) -> &Receiver<()> {
-        &self.done
     }
 
     /// Where it is now.
@@ -236,23 +217,18 @@ impl ConnectionRecord {
 
     /// The remote server's origin; empty before it is known.
     pub(crate) fn server(&self) -> String {
-        self.status().server.clone()
+        self.status().shown.server.clone()
     }
 
     /// True if it goes through the server with this origin.
     pub(crate) fn is_through(&self, origin: &str) -> bool {
-        self.status().server == origin
+        self.status().shown.server == origin
     }
 
     /// True if it counts toward the limit of connections, also while it waits for the next round.
     pub(crate) fn has_place(&self) -> bool {
         let status = self.status();
         status.look().0.is_active() || status.awaited.is_some()
-    }
-
-    /// The host key change that its tunnel reports.
-    pub(crate) fn changed_host_key(&self) -> Option<HostKey> {
-        self.result().host_key
     }
 
     /// True if only a change can help.
@@ -270,12 +246,7 @@ impl ConnectionRecord {
     /// Gives the stop signal; answers at once.
     pub(crate) fn stop(&self) {
         *self.stop.lock() = None;
-        self.changes.note();
-    }
-
-    /// Closed when the stop signal is given.
-    pub(crate) fn stopped(&self) -> &Receiver<()> {
-        &self.stopped
+        self.changes_shown.note();
     }
 
     /// True if the stop signal was given.
@@ -304,7 +275,7 @@ impl ConnectionRecord {
     /// A main tunnel of its server is up: whatever pauses tries at once, also what had been refused for its
     /// credentials, as the server takes them now. Another refusal would be met again.
     pub(crate) fn server_is_back(&self) {
-        let class = self.status().failure.class;
+        let class = self.status().class;
         if !self.is_refused() || class.is_some_and(|class| class.row().cure == Cure::Login) {
             self.wake();
         }
@@ -328,7 +299,7 @@ impl ConnectionRecord {
     /// Another host key of the tunnel server is trusted.
     pub(crate) fn host_key_is_trusted(&self, server: &str) {
         let status = self.status();
-        let refused = status.failure.host_key.as_ref();
+        let refused = status.shown.host_key.as_ref();
         let is_its_own = refused.is_some_and(|key| key.server == server);
         drop(status);
         // Its main tunnel is not up yet.
@@ -348,7 +319,7 @@ impl ConnectionRecord {
     /// Applies a change and waits until the server has too. False if it must be repeated, or takes too long.
     pub(crate) fn follows_change(&self, app: &AppConfig, deadline: Instant) -> bool {
         let before = self.status().told;
-        let mut next = self.changes.next();
+        let mut next = self.changes_shown.next();
         self.application_has_changed();
         loop {
             let status = self.status();
@@ -361,7 +332,7 @@ impl ConnectionRecord {
             if is_owing || next.recv_deadline(deadline) == Err(RecvTimeoutError::Timeout) {
                 return false;
             }
-            next = self.changes.next();
+            next = self.changes_shown.next();
         }
     }
 }

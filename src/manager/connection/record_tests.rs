@@ -3,7 +3,6 @@
 use super::*;
 use crate::api::ErrorClass;
 use crate::manager::apps::app_input::AppInput;
-use crate::manager::connection::status::Site;
 use crate::manager::quick_setup::Wait;
 use crate::tunnel::client::Settings;
 use crate::tunnel::group::TunnelGroup;
@@ -11,7 +10,7 @@ use crate::tunnel::ws::Endpoint;
 
 fn app() -> AppConfig {
     let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
-    app.unwrap().into_new().unwrap()
+    app.unwrap().into_new()
 }
 
 fn active() -> Owner {
@@ -29,7 +28,7 @@ fn a_late_outcome_does_not_bring_back_what_was_ended() {
     assert!(!active.is_stopped());
     active.stop();
     assert!(active.is_stopped());
-    active.change().complete(Site::default());
+    active.change().complete(ConnectResult::default());
     active.fail(ConnectError::new(ErrorClass::Local, "late"), None);
     assert_eq!(active.state(), ConnectionState::Disconnected);
     assert_eq!(active.result().error, "");
@@ -149,7 +148,7 @@ fn of_what_was_refused_only_credentials_are_tried_when_the_server_is_back() {
 fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
     let (active, saved) = (active(), app());
     active.change().make_from(&saved);
-    active.change().complete(Site::default());
+    active.change().complete(ConnectResult::default());
     let through = AppConfig {
         used_server: Some("https://a.example".into()),
         ..saved.clone()
@@ -183,13 +182,13 @@ fn records_of_the_next_connection_are_numbered_on() {
     };
     let before = active();
     for path in ["/a1", "/a2"] {
-        before.requests().note(record(path));
+        before.requests.note(record(path));
     }
     assert_eq!(before.numbers(), (2, 0));
     let done = crossbeam_channel::bounded(0).1;
     let next = Owner::begin(before.numbers(), &app(), done, Arc::default());
-    next.requests().note(record("/b1"));
-    let (last, later) = next.requests().records.after(2);
+    next.requests.note(record("/b1"));
+    let (last, later) = next.requests.records.after(2);
     assert_eq!((last, later.len(), later[0].n), (3, 1, 3));
-    assert_eq!(next.requests().visitors().requests, 1);
+    assert_eq!(next.requests.visitors().requests, 1);
 }

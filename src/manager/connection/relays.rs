@@ -24,8 +24,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// When a connection looks whether its tunnel wants another relay, and asks for one.
 pub(super) struct RelayWatch {
     pauses: Pauses,
-    /// None where there is no other relay that could be named.
-    look: Option<Instant>,
+    /// When to look next; none where there is no other relay that could be named.
+    pub(super) look: Option<Instant>,
     /// No question before this.
     ask: Option<Instant>,
 }
@@ -39,11 +39,6 @@ impl RelayWatch {
         }
     }
 
-    /// When to look next.
-    pub(super) fn next_look(&self) -> Option<Instant> {
-        self.look
-    }
-
     /// Checks whether to ask now.
     fn is_to_ask(&mut self, tunnel: &TunnelGroup) -> bool {
         let now = Instant::now();
@@ -54,10 +49,6 @@ impl RelayWatch {
             return false;
         }
         self.ask.is_none_or(|at| at <= now)
-    }
-
-    fn has_asked(&mut self) {
-        self.ask = Some(Instant::now() + self.pauses.next());
     }
 }
 
@@ -76,7 +67,7 @@ impl ConnectionWork<'_> {
             return Ok(Applied::Done);
         }
         let answered = self.ask_again(held);
-        watch.has_asked();
+        watch.ask = Some(Instant::now() + watch.pauses.next());
         match answered {
             Ok((setup, connector)) => Ok(self.hold_at(held, tunnel, (setup, &connector))),
             Err(Ended::Stopped) => Err(Ended::Stopped),
@@ -94,8 +85,9 @@ impl ConnectionWork<'_> {
         if tunnel.snapshot().status == Status::Connected {
             return Ok(Applied::Done);
         }
-        let (origin, connections) = (self.record.server(), &self.core.connections);
-        if !connections.is_elsewhere(&origin, held.setup()) && connections.is_to_ask(&origin) {
+        let (origin, places) = (self.record.server(), &self.core.connections.places);
+        if !places.is_elsewhere(&origin, held.setup()) && places.is_to_ask(&origin, Instant::now())
+        {
             match self.ask_again(held) {
                 Ok(_) => {}
                 Err(Ended::Stopped) => return Err(Ended::Stopped),
@@ -104,7 +96,7 @@ impl ConnectionWork<'_> {
                 }
             }
         }
-        if connections.is_elsewhere(&origin, held.setup()) {
+        if places.is_elsewhere(&origin, held.setup()) {
             return Ok(Applied::Elsewhere);
         }
         Ok(Applied::Done)
@@ -117,7 +109,7 @@ impl ConnectionWork<'_> {
         (setup, connector): (Setup, &Connector),
     ) -> Applied {
         if !is_same_place(held.setup(), &setup, connector.others.is_some()) {
-            held.set_up(setup);
+            held.setup = Some(setup);
             return Applied::Elsewhere;
         }
         let origin = self.record.server();
@@ -127,7 +119,7 @@ impl ConnectionWork<'_> {
         }
         if !is_held_at(&tunnel.connected_at(), held.setup(), self.app.tunnel_port) {
             self.record.change().move_to(&setup.app.site_url);
-            held.set_up(setup);
+            held.setup = Some(setup);
         }
         // Its tunnel is at the same relays.
         if self.core.keeps_main_tunnels()

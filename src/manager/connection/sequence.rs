@@ -11,8 +11,8 @@ use super::error::{ConnectError, Ended};
 use super::ports::PortReservation;
 use super::probe::Probe;
 use super::record::Owner;
+use super::result::ConnectResult;
 use super::setup_call::{SetupCalls, requires_name};
-use super::status::Site;
 use super::step::Step;
 use super::watch::HealthWatch;
 use crate::api::ErrorClass;
@@ -27,6 +27,7 @@ use crate::manager::request_log::RequestRecord;
 use crate::manager::server_url::ServerUrl;
 use crate::manager::site::{self, Door, SiteGateway, SiteNames};
 use crate::manager::web_client::WebClient;
+use crate::plugin::Served;
 use crate::sync::LogLimiter;
 use crate::tunnel::client::{Class, OnTold, Settings, Status};
 use crate::tunnel::group::TunnelGroup;
@@ -45,13 +46,13 @@ const REMOTE_HOST: &str = "127.0.0.1";
 /// Resources of a connection, in the order of release.
 #[derive(Default)]
 pub(super) struct HeldResources {
-    tunnel: Option<OpenTunnel>,
-    port: Option<PortReservation>,
-    web_client: Option<WebClient>,
+    pub(super) tunnel: Option<OpenTunnel>,
+    pub(super) port: Option<PortReservation>,
+    pub(super) web_client: Option<WebClient>,
     /// Asks visitors of an application with a gateway for the code, where the server does not.
     door: Arc<Door>,
     /// Last answer of the server.
-    setup: Option<Setup>,
+    pub(super) setup: Option<Setup>,
 }
 
 impl HeldResources {
@@ -61,22 +62,15 @@ impl HeldResources {
         setup.expect("who serves was set up")
     }
 
+    /// A database's web client.
+    fn served(&self) -> Option<&dyn Served> {
+        self.web_client.as_ref().map(WebClient::served)
+    }
+
     /// Gets a message each time that the tunnel has missed its server again.
     pub(super) fn misses(&self) -> Receiver<()> {
         let tunnel = self.tunnel.as_ref();
         tunnel.map_or_else(never, |tunnel| tunnel.missed.clone())
-    }
-
-    /// The server has answered anew.
-    pub(super) fn set_up(&mut self, setup: Setup) {
-        self.setup = Some(setup);
-    }
-
-    /// The application's end is another now.
-    pub(super) fn ends_at(&self, expires: Option<&str>) {
-        if let Some(client) = &self.web_client {
-            client.ends_at(expires);
-        }
     }
 
     /// Visitors of the application of this name, which was set up so, are let in as is decided.
@@ -92,15 +86,10 @@ impl HeldResources {
             None => self.door.open(),
         }
     }
-
-    /// Gives back all but the web client.
-    pub(super) fn leave_port(&mut self) {
-        (self.tunnel, self.port) = (None, None);
-    }
 }
 
 /// A tunnel in the registry; it goes with this.
-struct OpenTunnel {
+pub(super) struct OpenTunnel {
     tunnels: Arc<Registry>,
     key: Key,
     /// Gets a message when it has missed its server [`MISSED_AFTER`] times and more.
@@ -126,17 +115,21 @@ impl ConnectionWork<'_> {
     pub(super) fn sequence(
         &self,
         held: &mut HeldResources,
-    ) -> Result<(Site, Arc<TunnelGroup>, HealthWatch), Ended> {
+    ) -> Result<(ConnectResult, Arc<TunnelGroup>, HealthWatch), Ended> {
         let url = self
             .core
             .server_of(&self.app)
             .map_err(|error| ConnectError::new(ErrorClass::NoServer, error))?;
-        url.origin().clone_into(&mut self.record.change().server);
+        url.origin()
+            .clone_into(&mut self.record.change().shown.server);
         self.core.listeners.check(&self.app)?;
         let was_there = held.web_client.is_some();
-        let (ip, port) = self.target(held)?;
+        self.web_client(held)?;
+        let (ip, port) = self.exposed(held);
         let remote = self.core.servers.of(url.origin())?;
-        let (setup, connector) = self.quick_setup(&url, &remote, (&ip, port))?;
+        self.record.change().begin(Step::QuickSetup);
+        let (setup, connector) = self.call(&url, &remote, (&ip, port))?;
+        self.record.change().begin(Step::Credentials);
         let site_name_wanted = self.another_name(&url, &remote, &setup)?;
         let enforcement = Enforcement::of(&self.app, &setup)?;
         held.admit(&enforcement, &self.app.name, &setup);
@@ -151,13 +144,14 @@ impl ConnectionWork<'_> {
         if !health.first(self.record) {
             return Err(Ended::Stopped);
         }
-        let site = Site {
+        let site = ConnectResult {
             auth_url: enforcement.auth_url,
             site_url: setup.app.site_url.clone(),
             app_id: setup.app.app_id.clone(),
             site_name_wanted,
+            ..ConnectResult::default()
         };
-        held.set_up(setup);
+        held.setup = Some(setup);
         Ok((site, tunnel, health))
     }
 
@@ -166,7 +160,7 @@ impl ConnectionWork<'_> {
     fn another_name(
         &self,
         url: &ServerUrl,
-        remote: &RemoteServer,
+        remote: &Arc<RemoteServer>,
         setup: &Setup,
     ) -> Result<Option<String>, Ended> {
         let wanted = another_name(&self.app, &setup.app.site_url);
@@ -182,10 +176,10 @@ impl ConnectionWork<'_> {
             );
             return Ok(Some(wanted));
         }
-        let begun = remote.begin_call(false, self.record.stopped())?;
+        let begun = remote.begin_call(false, &self.record.stopped)?;
         let done = quick_setup::release(url.clone(), begun.credentials, self.app.id.clone());
         // Nothing is shared, released or not.
-        let _ = awaited(&done, self.record.stopped())?;
+        let _ = awaited(&done, &self.record.stopped)?;
         let error = format!("site_name: the name '{wanted}' is already taken");
         Err(ConnectError::new(ErrorClass::NameTaken, error)
             .hint(OTHER_NAME)
@@ -197,47 +191,38 @@ impl ConnectionWork<'_> {
         let url = self.core.server_of(&self.app);
         let url = url.map_err(|error| ConnectError::new(ErrorClass::NoServer, error))?;
         let remote = self.core.servers.of(url.origin())?;
-        let own = held.web_client.as_ref().map(WebClient::address);
-        let target = own.map_or_else(
-            || (self.app.ip.clone(), self.app.port),
-            |own| (own.ip().to_string(), own.port()),
-        );
-        self.call(&url, &remote, (&target.0, target.1))
+        let (ip, port) = self.exposed(held);
+        self.call(&url, &remote, (&ip, port))
     }
 
     /// Returns the exposed address: the application's, or that of a database's web client.
-    fn target(&self, held: &mut HeldResources) -> Result<(String, u16), Ended> {
+    fn exposed(&self, held: &HeldResources) -> (String, u16) {
+        match held.served().map(Served::address) {
+            Some(own) => (own.ip().to_string(), own.port()),
+            None => (self.app.ip.clone(), self.app.port),
+        }
+    }
+
+    /// Starts a database's web client, unless it runs.
+    fn web_client(&self, held: &mut HeldResources) -> Result<(), Ended> {
         if !self.app.protocol.is_database() {
-            return Ok((self.app.ip.clone(), self.app.port));
+            return Ok(());
         }
         let client = match held.web_client.take() {
             Some(running) => running,
             None => WebClient::start(self.core, &self.app, self.record)?,
         };
-        self.record.change().local_url = client.local_url();
-        self.record.change().guest = client.guest();
-        let address = client.address();
+        self.record.change().shown.local_url = client.served().url();
+        self.record.change().guest = client.served().guest();
         held.web_client = Some(client);
-        Ok((address.ip().to_string(), address.port()))
+        Ok(())
     }
 
     /// Steps 1 and 2.
-    fn quick_setup(
-        &self,
-        url: &ServerUrl,
-        remote: &RemoteServer,
-        target: (&str, u16),
-    ) -> Result<(Setup, Connector), Ended> {
-        self.record.change().begin(Step::QuickSetup);
-        let answered = self.call(url, remote, target)?;
-        self.record.change().begin(Step::Credentials);
-        Ok(answered)
-    }
-
     fn call(
         &self,
         url: &ServerUrl,
-        remote: &RemoteServer,
+        remote: &Arc<RemoteServer>,
         target: (&str, u16),
     ) -> Result<(Setup, Connector), Ended> {
         let mut calls = SetupCalls {
@@ -251,18 +236,18 @@ impl ConnectionWork<'_> {
         };
         let setup = calls.run()?;
         let saved = calls.saved()?;
-        self.core.connections.note_place(url.origin(), &setup);
+        self.core.connections.places.note(url.origin(), &setup);
         Ok((setup, saved))
     }
 
     /// Step 3.
-    fn main_tunnel(&self, remote: &RemoteServer) -> Result<(), Ended> {
+    fn main_tunnel(&self, remote: &Arc<RemoteServer>) -> Result<(), Ended> {
         if !self.core.keeps_main_tunnels() {
             return Ok(());
         }
         self.record.change().begin(Step::MainTunnel);
         let wait = remote.set_up_main_tunnel();
-        wait.until_ready(self.record.stopped(), |tunnel| {
+        wait.until_ready(&self.record.stopped, |tunnel| {
             self.record.change().wait_for(Step::MainTunnel, tunnel);
         })
     }
@@ -282,7 +267,7 @@ impl ConnectionWork<'_> {
             server: origin.to_owned(),
             tunnel: Which::Port(local_port),
         };
-        held.port = Some(self.core.ports.reserve(&key, self.record.stopped())?);
+        held.port = Some(self.core.ports.reserve(&key, &self.record.stopped)?);
         let forward = Remote {
             local_host: REMOTE_HOST.to_owned(),
             local_port,
@@ -299,20 +284,20 @@ impl ConnectionWork<'_> {
         }
         settings.max_streams = self.app.max_streams.map(u64::from);
         // A database's web client is what its tunnel leads to.
-        let own = held.web_client.as_ref().map(WebClient::address);
+        let own = held.served().map(Served::address);
         let may_dial = self.core.listeners.may_dial(own);
-        let changes = self.record.changes_shown();
+        let changes = &self.record.changes_shown;
         if self.app.protocol.has_gateway() {
             let parts = (
                 Arc::clone(names),
                 &held.door,
-                Arc::clone(self.record.requests()),
+                Arc::clone(&self.record.requests),
             );
             let dial = (Arc::clone(&may_dial), missed.clone());
             let gateway = SiteGateway::of(&self.app, parts, dial);
             settings.serve = Some(site::serve(gateway));
         } else {
-            settings.serve = held.web_client.as_ref().map(WebClient::streams);
+            settings.serve = held.served().map(Served::streams);
         }
         settings.target_missed = Some(missed);
         // Each visitor of a port is a stream, which is counted before its target is asked for.
@@ -339,16 +324,17 @@ impl ConnectionWork<'_> {
     /// that the server is there. Answers what gets a message when the server is missed again and again.
     fn watch_failures(&self, settings: &mut Settings, origin: &str) -> Receiver<()> {
         let (miss, missed) = crossbeam_channel::bounded(1);
-        let misses = Arc::new(AtomicU32::new(0));
-        let was_missed = Arc::clone(&misses);
-        let is_told = Arc::new(AtomicBool::new(false));
-        let (was_told, name, server) = (
-            Arc::clone(&is_told),
-            self.app.name.clone(),
-            origin.to_owned(),
+        let (misses, is_told) = (
+            Arc::new(AtomicU32::new(0)),
+            Arc::new(AtomicBool::new(false)),
         );
-        let tunnels = Arc::clone(&self.core.tunnels);
-        let changes = Arc::clone(self.record.changes_shown());
+        let (was_missed, was_told) = (Arc::clone(&misses), Arc::clone(&is_told));
+        let of_each = || {
+            let (name, server) = (self.app.name.clone(), origin.to_owned());
+            let changes = Arc::clone(&self.record.changes_shown);
+            (name, server, changes, Arc::clone(&self.core.environment))
+        };
+        let (name, server, changes, around) = of_each();
         settings.on_failed = Some(Box::new(move |failure, was_connected| {
             changes.note();
             let is_miss = !was_connected && !failure.class.is_disowned();
@@ -359,32 +345,27 @@ impl ConnectionWork<'_> {
                 let _ = miss.try_send(());
             }
             // After a loss the main tunnel's may not be noticed yet.
-            let is_its_own = !was_connected && tunnels.is_main_connected(&server);
+            let is_its_own = !was_connected && around.tunnels.is_main_connected(&server);
             if is_its_own && !is_told.swap(true, Ordering::Relaxed) {
                 log::warn!("'{name}': {failure}; retrying");
             }
         }));
-        let (name, server) = (self.app.name.clone(), origin.to_owned());
-        let (tunnels, connections) = (
-            Arc::clone(&self.core.tunnels),
-            Arc::clone(&self.core.connections),
-        );
-        let changes = Arc::clone(self.record.changes_shown());
+        let (name, server, changes, around) = of_each();
         settings.on_connected = Some(Box::new(move || {
             changes.note();
             was_missed.store(0, Ordering::Relaxed);
             if was_told.swap(false, Ordering::Relaxed) {
                 log::warn!("'{name}': reconnected");
             }
-            tunnels.wake_main(&server);
-            connections.server_answers(&server);
+            around.tunnels.wake_main(&server);
+            around.connections.server_answers(&server);
         }));
         missed
     }
 
     /// Takes visitors whom the relay has refused: they are logged, and are requests of the connection.
     fn tell_refused(&self) -> OnTold {
-        let (name, requests) = (self.app.name.clone(), Arc::clone(self.record.requests()));
+        let (name, requests) = (self.app.name.clone(), Arc::clone(&self.record.requests));
         let log = LogLimiter::default();
         Arc::new(move |data| {
             let Some(visit) = RefusedVisit::decode(data) else {
@@ -412,13 +393,14 @@ impl ConnectionWork<'_> {
         missed: Receiver<()>,
         was_there: bool,
     ) -> HealthWatch {
-        match held.web_client.as_ref().map(WebClient::sign_in) {
-            Some((sign_in, missed)) => {
-                HealthWatch::begin(&self.app.name, Probe::Database(sign_in), missed, !was_there)
+        match held.served() {
+            Some(served) => {
+                let probe = Probe::Database(served.sign_in());
+                HealthWatch::begin(&self.app.name, probe, served.missed(), !was_there)
             }
             None => {
                 let may_dial = self.core.listeners.may_dial(None);
-                let probe = Probe::of(&self.app, names, may_dial);
+                let probe = Probe::of(&self.app, Some(names), Some(may_dial));
                 HealthWatch::begin(&self.app.name, probe, missed, false)
             }
         }
@@ -434,7 +416,7 @@ impl ConnectionWork<'_> {
         let over = crossbeam_channel::after(TUNNEL_WAIT);
         loop {
             select! {
-                recv(self.record.stopped()) -> _ => return Err(Ended::Stopped),
+                recv(self.record.stopped) -> _ => return Err(Ended::Stopped),
                 recv(over) -> _ => return Err(timeout().into()),
                 recv(tunnel.connected()) -> _ => {}
             }

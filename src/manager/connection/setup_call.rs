@@ -1,19 +1,20 @@
 //! The quick-setup calls of one connection, and what was saved of their answer.
 
+use std::sync::Arc;
+
 use crossbeam_channel::Receiver;
 use zeroize::Zeroizing;
 
 use super::error::{ConnectError, Ended};
 use super::record::Owner;
 use crate::api::ErrorClass;
+use crate::api::relay::SetupCall;
 use crate::gateway::VISITORS_HOST;
 use crate::http::auth::sha256;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::site_wish;
-use crate::manager::quick_setup::{
-    self, Body, Caller, Failure, PreparedCall, REVOKED_HERE, Setup, Wait,
-};
+use crate::manager::quick_setup::{self, Caller, Failure, PreparedCall, REVOKED_HERE, Setup, Wait};
 use crate::manager::remote::{CallAnswer, Connector, RemoteServer, awaited};
 use crate::manager::server_url::ServerUrl;
 use crate::store::expiry::{Clocks, Expiry};
@@ -23,7 +24,7 @@ use crate::store::{self, Credentials, random};
 pub(super) struct SetupCalls<'a> {
     pub(super) core: &'a AppState,
     pub(super) url: &'a ServerUrl,
-    pub(super) remote: &'a RemoteServer,
+    pub(super) remote: &'a Arc<RemoteServer>,
     pub(super) record: &'a Owner,
     pub(super) app: &'a AppConfig,
     /// Exposed address.
@@ -36,7 +37,7 @@ impl SetupCalls<'_> {
     /// Step 1: asks until there is an answer, an end to the attempts, or the stop signal.
     pub(super) fn run(&mut self) -> Result<Setup, Ended> {
         let record = self.record;
-        quick_setup::run(self.url, self, record.stopped(), record.retries()).map_err(|failure| {
+        quick_setup::run(self.url, self, &record.stopped, record.retries()).map_err(|failure| {
             match failure {
                 Failure::Stopped => Ended::Stopped,
                 failure => {
@@ -56,7 +57,7 @@ impl SetupCalls<'_> {
     /// Step 2: what the server's owner has saved of the answer.
     pub(super) fn saved(&self) -> Result<Connector, Ended> {
         let saved = self.saved.as_ref().expect("a call was answered");
-        let saved = awaited(saved, self.record.stopped())?.ok_or_else(|| {
+        let saved = awaited(saved, &self.record.stopped)?.ok_or_else(|| {
             let late = "the credentials were deleted before the answer came: connect again";
             ConnectError::local(late)
         })?;
@@ -65,42 +66,41 @@ impl SetupCalls<'_> {
 
     fn body(&self, credentials: &Credentials) -> Zeroizing<Vec<u8>> {
         let app = self.app;
-        // Told to the server that it was given for, and to no other.
-        let servers = self.core.choice.now().ok();
-        let token = servers.and_then(|servers| servers.token(self.url.origin()));
-        let site_name = site_wish(app).unwrap_or_default();
+        let (servers, now) = (self.core.choice.now().ok(), Clocks::now());
         let code = app.code.as_ref().filter(|_| app.invisible);
-        let body = Body {
-            protocol: app.protocol.exposed(),
-            ip: self.target.0,
+        let host_header = Some(&app.host_header)
+            .filter(|host| app.protocol.is_visited_by_http() && *host != VISITORS_HOST);
+        let body = SetupCall {
+            protocol: app.protocol.exposed().to_owned(),
+            ip: self.target.0.to_owned(),
             port: self.target.1,
-            connector_name: &credentials.connector_name,
-            password: &credentials.password,
-            client_app_id: &app.id,
-            enroll_token: token.as_deref().map(String::as_str),
-            display_name: app.called(),
-            site_name: &site_name,
+            connector_name: credentials.connector_name.clone(),
+            password: credentials.password.clone(),
+            client_app_id: app.id.clone(),
+            // Told to the server that it was given for, and to no other.
+            enroll_token: servers.and_then(|servers| servers.token(self.url.origin())),
+            display_name: app.called().to_owned(),
+            site_name: site_wish(app).unwrap_or_default(),
             site_name_required: requires_name(app),
             invisible: app.invisible,
             checks_code: app.invisible && app.protocol.is_database(),
             code_sha256: code.map(|code| random::hex(&sha256(&[code.as_bytes()]))),
-            expires_in: self.core.expiries.of(app).map(seconds_left),
-            allow: &app.allow,
-            host_header: Some(app.host_header.as_str())
-                .filter(|host| app.protocol.is_visited_by_http() && *host != VISITORS_HOST),
-            generation: app.signed_out,
-            label: &store::machine_name(),
-            version: env!("CARGO_PKG_VERSION"),
-            visable: "",
+            expires_in: seconds_left(self.core.expiries.at(app, now), now),
+            allow: app.allow.clone(),
+            host_header: host_header.cloned(),
+            generation: Some(app.signed_out).filter(|number| *number > 0),
+            label: store::machine_name(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            visable: String::new(),
             reset: !credentials.accepted,
         };
-        body.to_json()
+        store::to_json(&body).expect("strings, numbers and booleans have a JSON form")
     }
 }
 
 impl Caller for SetupCalls<'_> {
     fn prepare(&mut self, reload: bool) -> Result<PreparedCall, Failure> {
-        let begun = self.remote.begin_call(reload, self.record.stopped());
+        let begun = self.remote.begin_call(reload, &self.record.stopped);
         let begun = begun.map_err(|ended| match ended {
             Ended::Stopped => Failure::Stopped,
             Ended::Failed(error) => Failure::Local(error.error),
@@ -109,7 +109,7 @@ impl Caller for SetupCalls<'_> {
         self.record.change().attempt += 1;
         let (saving, saved) = crossbeam_channel::bounded(1);
         self.saved = Some(saved);
-        let (own_port, origin) = (self.app.tunnel_port, self.remote.origin().to_owned());
+        let (own_port, origin) = (self.app.tunnel_port, self.remote.origin.clone());
         let accepted = move |setup: &Setup| {
             let answer = CallAnswer {
                 setup: Box::new(setup.clone()),
@@ -137,10 +137,10 @@ pub(super) fn requires_name(app: &AppConfig) -> bool {
 }
 
 /// Whole seconds, never less than are left nor none.
-fn seconds_left(end: Expiry) -> u64 {
-    let left = end.left(Clocks::now());
+fn seconds_left(end: Option<Expiry>, now: Clocks) -> Option<u64> {
+    let left = end?.left(now);
     let left = left.as_secs() + u64::from(left.subsec_nanos() > 0);
-    left.max(1)
+    Some(left.max(1))
 }
 
 /// Class of a failed call: an answer of 401 and a refused tunnel are one thing to the user.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, TryRecvError};
 
-use super::error::{self, ConnectError};
+use super::error::ConnectError;
 use super::health::Health;
 use super::result::{ConnectResult, Exposed, HostKey, RelayAt, millis_until};
 use super::state::{ConnectionState, Event};
@@ -19,6 +19,9 @@ use crate::store::time::rfc3339;
 use crate::tunnel::client::{Snapshot, Status};
 use crate::tunnel::group::TunnelGroup;
 
+/// Least pause after a changed host key. Default 10 s, as between two attempts of a tunnel; the known key may be back.
+const KEY_PAUSE: Duration = Duration::from_secs(10);
+
 /// All that changes of a connection.
 pub(super) struct ConnectionStatus {
     /// Settings it is made from, whatever is saved meanwhile.
@@ -29,15 +32,14 @@ pub(super) struct ConnectionStatus {
     pub(super) guest: Option<Arc<GuestInForce>>,
     state: ConnectionState,
     pub(super) step: Step,
-    /// The remote server's origin, once it is known.
-    pub(super) server: String,
-    pub(super) site: Site,
+    /// The part of its answers that only its thread changes.
+    pub(super) shown: ConnectResult,
+    /// Kind of its failure.
+    pub(super) class: Option<ErrorClass>,
     /// True if the site was completed since the round began: it is exposed, also while its tunnel is lost.
     pub(super) is_exposed: bool,
     /// True while the server it was connected through is being saved: the saved one may be older.
     pub(super) is_being_noted: bool,
-    pub(super) local_url: String,
-    pub(super) failure: ShownFailure,
     /// The calls of this round so far.
     pub(super) attempt: u32,
     /// A pause of the quick-setup calls.
@@ -51,27 +53,6 @@ pub(super) struct ConnectionStatus {
     stopped: Receiver<()>,
     /// How often the server was told of a change, heard or not.
     pub(super) told: u64,
-}
-
-/// Why it has failed; empty where it has not.
-#[derive(Default)]
-pub(super) struct ShownFailure {
-    pub(super) error: String,
-    pub(super) class: Option<ErrorClass>,
-    pub(super) hint: &'static str,
-    /// The tunnel's own words.
-    pub(super) detail: String,
-    pub(super) host_key: Option<HostKey>,
-}
-
-/// Result of the completed work.
-#[derive(Default)]
-pub(super) struct Site {
-    pub(super) site_url: String,
-    pub(super) auth_url: String,
-    pub(super) app_id: String,
-    /// The name that its site was to have, where it has another one.
-    pub(super) site_name_wanted: Option<String>,
 }
 
 /// Event that a failed connection waits for before it is retried.
@@ -92,12 +73,10 @@ impl ConnectionStatus {
             guest: None,
             state: ConnectionState::Connecting,
             step,
-            server: String::new(),
-            site: Site::default(),
+            shown: ConnectResult::default(),
+            class: None,
             is_exposed: false,
             is_being_noted: false,
-            local_url: String::new(),
-            failure: ShownFailure::default(),
             attempt: 0,
             pause: None,
             tunnel: None,
@@ -167,7 +146,7 @@ impl ConnectionStatus {
     /// From now on these terms hold, and this link carries the code.
     pub(super) fn set_terms(&mut self, app: &AppConfig, auth_url: String) {
         self.made_from = self.made_from.with_terms_of(app);
-        self.site.auth_url = auth_url;
+        self.shown.auth_url = auth_url;
     }
 
     /// The server was told of a change. Where it has not heard: when it is told again, and why it has not.
@@ -180,11 +159,15 @@ impl ConnectionStatus {
         });
     }
 
-    /// The work is complete.
-    pub(super) fn complete(&mut self, site: Site) {
+    /// The work is complete: `site` says where visitors go.
+    pub(super) fn complete(&mut self, site: ConnectResult) {
         if self.go(Event::Completed) {
             self.step = Step::Serving;
-            self.site = site;
+            self.shown = ConnectResult {
+                server: std::mem::take(&mut self.shown.server),
+                local_url: std::mem::take(&mut self.shown.local_url),
+                ..site
+            };
             self.is_exposed = true;
             self.is_being_noted = true;
         }
@@ -192,9 +175,9 @@ impl ConnectionStatus {
 
     /// Visitors find it elsewhere from here on.
     pub(super) fn move_to(&mut self, site_url: &str) {
-        if self.site.site_url != site_url {
+        if self.shown.site_url != site_url {
             log::warn!("a port is at {site_url} now, because its relay is unreachable");
-            site_url.clone_into(&mut self.site.site_url);
+            site_url.clone_into(&mut self.shown.site_url);
         }
     }
 
@@ -209,33 +192,28 @@ impl ConnectionStatus {
         if !self.go(Event::StepFailed) {
             return None;
         }
-        let mut shown = ShownFailure {
-            error: failure.error,
-            class: failure.class,
-            hint: failure.hint,
-            ..ShownFailure::default()
-        };
+        let shown = &mut self.shown;
+        (shown.error, shown.hint) = (failure.error, failure.hint.into());
+        self.class = failure.class;
         // Of any other failure, the tunnel's last error is not the reason.
         let reason = snapshot.filter(|_| failure.is_of_tunnel);
         if let Some(reason) = reason.and_then(|snapshot| snapshot.error) {
-            shown.class = Some(reason.class.into());
+            self.class = Some(reason.class.into());
             shown.host_key = reason.host_key.map(HostKey::from);
             shown.detail = reason.message;
         }
-        let is_refusal = failure.is_refusal
-            || shown
-                .class
-                .is_some_and(|class| class.row().cure != Cure::Time);
-        self.awaited = pause.map(|pause| {
-            if is_refusal {
-                Awaited::Change
-            } else {
-                Awaited::Moment(Instant::now() + error::pause_after(shown.class, pause))
+        shown.error_class = self.class.map(|class| class.code().into());
+        shown.local_url.clear();
+        let lasts = |class: ErrorClass| class.row().cure != Cure::Time;
+        let is_refusal = failure.is_refusal || self.class.is_some_and(lasts);
+        self.awaited = pause.map(|pause| match self.class {
+            _ if is_refusal => Awaited::Change,
+            Some(ErrorClass::HostKeyChanged) => {
+                Awaited::Moment(Instant::now() + pause.max(KEY_PAUSE))
             }
+            _ => Awaited::Moment(Instant::now() + pause),
         });
-        self.failure = shown;
         self.pause = None;
-        self.local_url.clear();
         self.tunnel = None;
         self.awaited
     }
@@ -248,7 +226,10 @@ impl ConnectionStatus {
         }
         self.is_exposed = false;
         self.step = step;
-        self.failure = ShownFailure::default();
+        self.class = None;
+        let shown = &mut self.shown;
+        (shown.error, shown.error_class, shown.hint) = Default::default();
+        (shown.detail, shown.host_key) = Default::default();
         true
     }
 
@@ -280,22 +261,11 @@ impl ConnectionStatus {
         let pause = self.pause.as_ref();
         let mut result = ConnectResult {
             status: state,
-            server: self.server.clone(),
-            site_url: self.site.site_url.clone(),
-            site_name_wanted: self.site.site_name_wanted.clone(),
-            auth_url: self.site.auth_url.clone(),
-            app_id: self.site.app_id.clone(),
-            local_url: self.local_url.clone(),
-            error: self.failure.error.clone(),
-            error_class: self.failure.class.map(|class| class.code().into()),
-            hint: self.failure.hint.into(),
-            detail: self.failure.detail.clone(),
-            host_key: self.failure.host_key.clone(),
             step: Some(self.step.number()),
             step_name: Some(self.step.name().into()),
             attempt: (self.step == Step::QuickSetup && self.attempt > 0).then_some(self.attempt),
             next_retry_ms: pause.map(|pause| millis_until(pause.until)),
-            ..ConnectResult::default()
+            ..self.shown.clone()
         };
         if let Some(Awaited::Moment(at)) = self.awaited {
             result.next_retry_ms = Some(millis_until(at));

@@ -62,8 +62,9 @@ impl ConnectionWork<'_> {
         wanted: AppConfig,
     ) -> Result<(), Ended> {
         let admits_as_before = wanted.admits_as(&self.app);
-        if wanted.expires != self.app.expires {
-            held.ends_at(wanted.expires.as_deref());
+        let client = held.web_client.as_ref();
+        if let Some(client) = client.filter(|_| wanted.expires != self.app.expires) {
+            client.ends_at(wanted.expires.as_deref());
         }
         self.app = wanted;
         self.record.change().ends_at.clone_from(&self.app.expires);
@@ -81,7 +82,7 @@ impl ConnectionWork<'_> {
         if held.setup().is_of_relay() {
             let (setup, connector) = self.ask_again(held)?;
             let is_same = is_same_place(held.setup(), &setup, connector.others.is_some());
-            held.set_up(setup);
+            held.setup = Some(setup);
             if !is_same {
                 return Ok(Applied::Elsewhere);
             }

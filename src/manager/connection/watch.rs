@@ -8,11 +8,12 @@
 
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
+use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 
 use super::health::{Answer, HealthState};
 use super::probe::Probe;
 use super::record::Owner;
+use crate::sync::spawn;
 
 /// The longest that the first question delays `connected`.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
@@ -81,7 +82,7 @@ impl HealthWatch {
         let left = (self.asked + FIRST_WITHIN).saturating_duration_since(Instant::now());
         let answer = self.answer.clone().unwrap_or_else(never);
         select! {
-            recv(record.stopped()) -> _ => return false,
+            recv(record.stopped) -> _ => return false,
             recv(answer) -> answer => self.heard(record, answer.ok()),
             default(left) => {}
         }
@@ -97,16 +98,13 @@ impl HealthWatch {
         owed: Option<Instant>,
         (due, misses): (Option<Instant>, &Receiver<()>),
     ) -> WatchEnd {
-        let at = |moment: Option<Instant>| {
-            let left = |moment: Instant| moment.saturating_duration_since(Instant::now());
-            moment.map_or_else(never, |moment| after(left(moment)))
-        };
+        let at = |moment: Option<Instant>| moment.map_or_else(never, at);
         let (owed, due) = (at(owed), at(due));
         loop {
             let answer = self.answer.clone().unwrap_or_else(never);
             let question = at(self.due);
             select! {
-                recv(record.stopped()) -> _ => return WatchEnd::Stopped,
+                recv(record.stopped) -> _ => return WatchEnd::Stopped,
                 recv(ended) -> _ => return WatchEnd::TunnelEnded,
                 recv(record.changes()) -> _ => return WatchEnd::Changed,
                 recv(owed) -> _ => return WatchEnd::Changed,
@@ -144,15 +142,12 @@ impl HealthWatch {
         let (tell, answer): (Sender<Answer>, _) = bounded(1);
         let probe = self.probe.clone();
         // On a thread of its own, as a name's resolution cannot be interrupted; it ends with the answer.
-        let spawned = std::thread::Builder::new()
-            .name("health".into())
-            .stack_size(STACK)
-            .spawn(move || {
-                // Nobody may want it any more.
-                let _ = tell.send(probe.ask());
-            });
+        let spawned = spawn("health", STACK, move || {
+            // Nobody may want it any more.
+            let _ = tell.send(probe.ask());
+        });
         match spawned {
-            Ok(_) => self.answer = Some(answer),
+            Ok(()) => self.answer = Some(answer),
             Err(error) => {
                 log::warn!("no thread to ask an application: {error}");
                 self.due = Some(self.asked + FAILING_PAUSE);
@@ -196,7 +191,7 @@ mod tests {
     #[test]
     fn a_question_that_breaks_off_is_asked_again() {
         let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
-        let app = app.unwrap().into_new().unwrap();
+        let app = app.unwrap().into_new();
         let record = Owner::begin((0, 0), &app, bounded(0).1, Arc::default());
         record
             .change()

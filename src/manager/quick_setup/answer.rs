@@ -5,7 +5,8 @@ use crate::net::percent;
 use std::fmt;
 use std::net::IpAddr;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
@@ -25,100 +26,123 @@ const MAX_NAME: usize = 255;
 const MAX_ALTERNATES: usize = 8;
 /// Bytes of a password or a code.
 const MAX_SECRET: usize = 1024;
+/// Name of the only port that may be 0.
+const TUNNEL_PORT: &str = "connector.tunnel_port";
+const NO_PORT: &str = "it is not a port from 1 to 65535";
 
 /// Assignment by a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Setup {
     /// The connector's tunnel.
+    #[serde(alias = "Connector")]
     pub connector: Connector,
     /// The application.
+    #[serde(alias = "App")]
     pub app: App,
     /// Code for visitors of an invisible application.
+    #[serde(default, alias = "APIKey", deserialize_with = "key_or_none")]
     pub api_key: ApiKey,
     /// How far inside the network the server was reached; behind a proxy a name counts as public.
+    #[serde(skip, default = "public")]
     pub server_class: AddressClass,
 }
 
 /// How the connector reaches the tunnel server.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 pub struct Connector {
     /// A host name or an IP address; no brackets.
+    #[serde(alias = "ExternalIP")]
     pub external_ip: String,
     /// The remote port of the main tunnel.
+    #[serde(alias = "APIPort", deserialize_with = "port_or_none")]
     pub api_port: u16,
     /// The user name of tunnel connections.
+    #[serde(alias = "Username")]
     pub username: String,
-    /// Their password.
+    /// Their password. Wiped when it is dropped, whether or not the rest of the answer is taken.
+    #[serde(alias = "Password")]
     pub password: Zeroizing<String>,
     /// The tunnel server's port, where the server names it; 0 if `tunnel_url` is the only way.
+    #[serde(default, alias = "TunnelPort", deserialize_with = "tunnel_port")]
     pub tunnel_port: Option<u16>,
     /// The tunnel server at the server's own host, for networks that let out nothing but web traffic.
+    #[serde(default, alias = "TunnelURL", deserialize_with = "tunnel_url")]
     pub tunnel_url: Option<Endpoint>,
     /// The fingerprint of the tunnel server's host key, where the server names it.
+    #[serde(default, alias = "Fingerprint")]
     pub fingerprint: Option<String>,
     /// Other relays of the same fleet that may be dialled, the best first; none from a server that is of no fleet.
+    #[serde(default, deserialize_with = "alternates")]
     pub alternates: Option<Vec<Alternate>>,
     /// The keys of these and of the first, vouched for; none from a relay of an earlier version.
+    #[serde(default, deserialize_with = "fleet")]
     pub(crate) fleet: Option<FleetKeys>,
 }
 
 /// Another tunnel server of the same state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Alternate {
     /// A host name or an IP address; no brackets.
     pub external_ip: String,
     /// Its port; 0 if `tunnel_url` is the only way.
     pub tunnel_port: u16,
     /// As in [`Connector::tunnel_url`].
+    #[serde(default, deserialize_with = "tunnel_url")]
     pub tunnel_url: Option<Endpoint>,
     /// The fingerprint of its host key.
     pub fingerprint: String,
 }
 
 /// How visitors reach the application.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct App {
     /// The server's id of it; may be empty.
+    #[serde(default, alias = "AppID")]
     pub app_id: String,
     /// An `http`, `https` or `tcp` URL; empty where the server gives none.
+    #[serde(default, alias = "SiteURL")]
     pub site_url: String,
     /// Address that the application's tunnel binds.
+    #[serde(alias = "Resource")]
     pub resource: Resource,
     /// Fields of the call that the server enforces; none from a server that is not one of our relays.
+    #[serde(default)]
     pub in_force: Option<Vec<String>>,
     /// True if the site has another name than the wished one because somebody else has that; none from an older relay.
+    #[serde(default)]
     pub site_name_taken: Option<bool>,
 }
 
 /// The remote end of an application's tunnel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Resource {
     /// An address of the server, as the server sees it; may be empty.
+    #[serde(default, alias = "IP")]
     pub ip: String,
     /// The port to bind there.
+    #[serde(alias = "Port", deserialize_with = "port_or_none")]
     pub port: u16,
 }
 
 /// Code for visitors of an invisible application; all empty without one.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct ApiKey {
     /// Where the code is shown: a host, or an `http` or `https` URL.
+    #[serde(alias = "NHPServer")]
     pub nhp_server: String,
-    /// The authorization code.
+    /// The authorization code. Wiped as [`Connector::password`] is.
+    #[serde(alias = "Code")]
     pub code: Zeroizing<String>,
     /// The application's id there.
+    #[serde(alias = "AppID")]
     pub app_id: String,
 }
 
 impl Setup {
     /// `{nhp_server}/auth?app_id={app_id}&code={code}` with the server's own code; `None` where it gave none.
     pub fn auth_url(&self) -> Option<String> {
-        self.auth_url_with(&self.api_key.code)
-    }
-
-    /// Sign-in link with this code; `None` if the server gives no address for it.
-    pub fn auth_url_with(&self, code: &str) -> Option<String> {
-        let server = &self.api_key.nhp_server;
+        let (server, code) = (&self.api_key.nhp_server, &self.api_key.code);
         if server.is_empty() || code.is_empty() {
             return None;
         }
@@ -219,28 +243,17 @@ fn permits(server: AddressClass, external_ip: &str) -> bool {
     }
 }
 
+/// Shows no secret.
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connector")
-            .field("external_ip", &self.external_ip)
-            .field("api_port", &self.api_port)
-            .field("username", &self.username)
-            .field("password", &"***")
-            .field("tunnel_port", &self.tunnel_port)
-            .field("tunnel_url", &self.tunnel_url)
-            .field("fingerprint", &self.fingerprint)
-            .field("alternates", &self.alternates)
-            .finish()
+        write!(f, "Connector({} at {})", self.username, self.external_ip)
     }
 }
 
+/// Shows no secret.
 impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ApiKey")
-            .field("nhp_server", &self.nhp_server)
-            .field("code", &"***")
-            .field("app_id", &self.app_id)
-            .finish()
+        write!(f, "ApiKey({} of {})", self.app_id, self.nhp_server)
     }
 }
 
@@ -287,12 +300,15 @@ pub(super) fn read(body: &[u8]) -> Result<Setup, Refusal> {
     if let Some(code) = envelope.failure() {
         return Err(Refusal::Code(code, envelope.message()));
     }
-    let parts = match serde_json::from_slice::<Wrapped>(body) {
-        Ok(Wrapped { data: Some(parts) }) => parts,
+    let setup: Setup = match serde_json::from_slice::<Wrapped>(body) {
+        Ok(Wrapped { data: Some(setup) }) => setup,
         Ok(Wrapped { data: None }) => serde_json::from_slice(body).map_err(shape)?,
         Err(error) => return Err(shape(error)),
     };
-    parts.checked()
+    let connector = setup.connector.checked()?;
+    setup.app.check()?;
+    setup.api_key.check()?;
+    Ok(Setup { connector, ..setup })
 }
 
 /// The `message` of a JSON answer, for the one that comes with an error status.
@@ -304,6 +320,9 @@ pub(super) fn message(body: &[u8]) -> Option<String> {
 /// Serde's own text quotes values, and one of them may be a password in the wrong place.
 fn shape(error: serde_json::Error) -> Refusal {
     let text = error.to_string();
+    if text.starts_with(TUNNEL_PORT) {
+        return Refusal::Value(TUNNEL_PORT, NO_PORT);
+    }
     let field = text
         .strip_prefix("missing field `")
         .and_then(|rest| rest.split('`').next());
@@ -356,153 +375,41 @@ impl Envelope {
 #[derive(Deserialize)]
 struct Wrapped {
     #[serde(default, alias = "Data")]
-    data: Option<Parts>,
+    data: Option<Setup>,
 }
 
-#[derive(Deserialize)]
-struct Parts {
-    #[serde(alias = "Connector")]
-    connector: RawConnector,
-    #[serde(alias = "App")]
-    app: RawApp,
-    #[serde(default, alias = "APIKey")]
-    api_key: Option<RawApiKey>,
-}
-
-#[derive(Deserialize)]
-struct RawConnector {
-    #[serde(alias = "ExternalIP")]
-    external_ip: String,
-    #[serde(alias = "APIPort")]
-    api_port: i64,
-    #[serde(alias = "Username")]
-    username: String,
-    #[serde(alias = "Password")]
-    /// Wiped when it is dropped, whether or not the rest of the answer is taken; so is the code below.
-    password: Zeroizing<String>,
-    #[serde(default, alias = "TunnelPort")]
-    tunnel_port: Option<i64>,
-    /// One that cannot be read is none.
-    #[serde(default, alias = "TunnelURL")]
-    tunnel_url: Value,
-    #[serde(default, alias = "Fingerprint")]
-    fingerprint: Option<String>,
-    /// One that cannot be read is one less.
-    #[serde(default)]
-    alternates: Value,
-    /// One that cannot be read vouches for nothing.
-    #[serde(default)]
-    fleet: Value,
-}
-
-#[derive(Deserialize)]
-struct RawAlternate {
-    external_ip: String,
-    tunnel_port: i64,
-    #[serde(default)]
-    tunnel_url: Value,
-    fingerprint: String,
-}
-
-#[derive(Deserialize)]
-struct RawApp {
-    #[serde(default, alias = "AppID")]
-    app_id: String,
-    #[serde(default, alias = "SiteURL")]
-    site_url: String,
-    #[serde(alias = "Resource")]
-    resource: RawResource,
-    #[serde(default)]
-    in_force: Option<Vec<String>>,
-    #[serde(default)]
-    site_name_taken: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct RawResource {
-    #[serde(default, alias = "IP")]
-    ip: String,
-    #[serde(alias = "Port")]
-    port: i64,
-}
-
-#[derive(Deserialize)]
-struct RawApiKey {
-    #[serde(default, alias = "NHPServer")]
-    nhp_server: String,
-    #[serde(default, alias = "Code")]
-    code: Zeroizing<String>,
-    #[serde(default, alias = "AppID")]
-    app_id: String,
-}
-
-impl Parts {
-    fn checked(self) -> Result<Setup, Refusal> {
-        let Self {
-            connector,
-            app,
-            api_key,
-        } = self;
-        Ok(Setup {
-            connector: connector.checked()?,
-            app: app.checked()?,
-            api_key: api_key
-                .map(RawApiKey::checked)
-                .transpose()?
-                .unwrap_or_default(),
-            server_class: AddressClass::Public,
-        })
-    }
-}
-
-impl RawConnector {
-    fn checked(self) -> Result<Connector, Refusal> {
-        let tunnel_url = tunnel_url(&self.tunnel_url);
+impl Connector {
+    fn checked(mut self) -> Result<Self, Refusal> {
         // A server that leaves the tunnel's port open may say 0; with a URL it has none.
-        let tunnel_port = self.tunnel_port;
-        let tunnel_port = tunnel_port.filter(|number| *number != 0 || tunnel_url.is_some());
-        let fingerprint = self.fingerprint.filter(|text| !text.is_empty());
-        if let Some(fingerprint) = &fingerprint {
+        let (port_given, url) = (self.tunnel_port, &self.tunnel_url);
+        self.tunnel_port = port_given.filter(|port| *port != 0 || url.is_some());
+        self.fingerprint = self.fingerprint.filter(|text| !text.is_empty());
+        if let Some(fingerprint) = &self.fingerprint {
             check("connector.fingerprint", fingerprint, MAX_NAME)?;
         }
         given("connector.username", &self.username, MAX_NAME)?;
         given("connector.password", &self.password, MAX_SECRET)?;
-        let external_ip = host("connector.external_ip", self.external_ip)?;
-        let is_other = |other: &Alternate| {
-            other.external_ip != external_ip
-                || tunnel_port != Some(other.tunnel_port.into())
-                || (other.tunnel_port == 0 && other.tunnel_url != tunnel_url)
-        };
-        let alternates = self.alternates.as_array().map(|offered| {
-            let known = offered.iter().take(MAX_ALTERNATES).filter_map(alternate);
-            known.filter(is_other).collect()
-        });
-        Ok(Connector {
-            fleet: from_json(&self.fleet).ok(),
-            alternates,
-            external_ip,
-            api_port: port("connector.api_port", self.api_port)?,
-            username: self.username,
-            password: self.password,
-            tunnel_port: tunnel_port
-                .map(|number| port_or_none("connector.tunnel_port", number))
-                .transpose()?,
-            tunnel_url,
-            fingerprint,
-        })
+        self.external_ip = host("connector.external_ip", self.external_ip)?;
+        port("connector.api_port", self.api_port)?;
+        if let Some(others) = &mut self.alternates {
+            others.retain(|other| {
+                other.external_ip != self.external_ip
+                    || self.tunnel_port != Some(other.tunnel_port)
+                    || (other.tunnel_port == 0 && other.tunnel_url != self.tunnel_url)
+            });
+        }
+        Ok(self)
     }
 }
 
 /// One of them, where it can be used.
 fn alternate(offered: &Value) -> Option<Alternate> {
     let read = || {
-        let raw: RawAlternate = from_json(offered).map_err(shape)?;
-        given("alternates.fingerprint", &raw.fingerprint, MAX_NAME)?;
+        let read: Alternate = from_json(offered).map_err(shape)?;
+        given("alternates.fingerprint", &read.fingerprint, MAX_NAME)?;
         Ok(Alternate {
-            external_ip: host("alternates.external_ip", raw.external_ip)?,
-            tunnel_port: port_or_none("alternates.tunnel_port", raw.tunnel_port)?,
-            tunnel_url: tunnel_url(&raw.tunnel_url),
-            fingerprint: raw.fingerprint,
+            external_ip: host("alternates.external_ip", read.external_ip)?,
+            ..read
         })
     };
     let read: Result<_, Refusal> = read();
@@ -510,28 +417,19 @@ fn alternate(offered: &Value) -> Option<Alternate> {
         .ok()
 }
 
-impl RawApp {
-    fn checked(self) -> Result<App, Refusal> {
+impl App {
+    fn check(&self) -> Result<(), Refusal> {
         check("app.app_id", &self.app_id, MAX_NAME)?;
         check("app.resource.ip", &self.resource.ip, MAX_HOST)?;
         if !self.site_url.is_empty() {
             site("app.site_url", &self.site_url)?;
         }
-        Ok(App {
-            app_id: self.app_id,
-            site_url: self.site_url,
-            resource: Resource {
-                ip: self.resource.ip,
-                port: port("app.resource.port", self.resource.port)?,
-            },
-            in_force: self.in_force,
-            site_name_taken: self.site_name_taken,
-        })
+        port("app.resource.port", self.resource.port)
     }
 }
 
-impl RawApiKey {
-    fn checked(self) -> Result<ApiKey, Refusal> {
+impl ApiKey {
+    fn check(&self) -> Result<(), Refusal> {
         check("api_key.app_id", &self.app_id, MAX_NAME)?;
         check("api_key.code", &self.code, MAX_SECRET)?;
         check("api_key.nhp_server", &self.nhp_server, MAX_URL)?;
@@ -539,40 +437,66 @@ impl RawApiKey {
             let wrong = "it is not an http or https address";
             return Err(Refusal::Value("api_key.nhp_server", wrong));
         }
-        Ok(ApiKey {
-            nhp_server: self.nhp_server,
-            code: self.code,
-            app_id: self.app_id,
-        })
+        Ok(())
     }
 }
 
-/// The URL for tunnels, where it can be used.
-fn tunnel_url(offered: &Value) -> Option<Endpoint> {
-    let url = offered.as_str().filter(|url| !url.is_empty())?;
+/// The URL for tunnels; none where it cannot be used.
+fn tunnel_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Endpoint>, D::Error> {
+    let offered = Value::deserialize(from)?;
+    let Some(url) = offered.as_str().filter(|url| !url.is_empty()) else {
+        return Ok(None);
+    };
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
     let read = match check("tunnel_url", url, MAX_URL) {
         Ok(()) if is_one_of(scheme, &["ws", "wss"]) => Endpoint::parse(url),
         Ok(()) => Err("it is not a ws or wss URL".to_owned()),
         Err(_) => Err("it is too long or has control characters".to_owned()),
     };
-    read.inspect_err(|error| log::warn!("the relay's tunnel_url is ignored: {error}"))
-        .ok()
+    let read = read.inspect_err(|error| log::warn!("the relay's tunnel_url is ignored: {error}"));
+    Ok(read.ok())
 }
 
-/// A port, or 0.
-fn port_or_none(name: &'static str, number: i64) -> Result<u16, Refusal> {
-    if number == 0 {
-        Ok(0)
-    } else {
-        port(name, number)
-    }
+/// A port, or 0 for a number that is none.
+fn port_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
+    Ok(u16::try_from(i64::deserialize(from)?).unwrap_or_default())
 }
 
-fn port(name: &'static str, number: i64) -> Result<u16, Refusal> {
-    match u16::try_from(number) {
-        Ok(0) | Err(_) => Err(Refusal::Value(name, "it is not a port from 1 to 65535")),
-        Ok(port) => Ok(port),
+fn tunnel_port<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u16>, D::Error> {
+    let number = Option::<i64>::deserialize(from)?;
+    let number = number.map(u16::try_from).transpose();
+    number.map_err(|_| D::Error::custom(TUNNEL_PORT))
+}
+
+/// Those that can be used.
+fn alternates<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Alternate>>, D::Error> {
+    let offered = Value::deserialize(from)?;
+    let read = |all: &Vec<Value>| {
+        all.iter()
+            .take(MAX_ALTERNATES)
+            .filter_map(alternate)
+            .collect()
+    };
+    Ok(offered.as_array().map(read))
+}
+
+/// Keys that cannot be read vouch for nothing.
+fn fleet<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FleetKeys>, D::Error> {
+    Ok(from_json(&Value::deserialize(from)?).ok())
+}
+
+fn key_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<ApiKey, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+fn public() -> AddressClass {
+    AddressClass::Public
+}
+
+fn port(name: &'static str, number: u16) -> Result<(), Refusal> {
+    match number {
+        0 => Err(Refusal::Value(name, NO_PORT)),
+        _ => Ok(()),
     }
 }
 

@@ -15,20 +15,19 @@ use ureq::{Agent, Body, ProxyProtocol};
 use zeroize::Zeroizing;
 
 use super::failure::{Failure, NAMELESS, NO_PROXY_THERE, NO_ROUTE, PROXY_SETTING};
-use super::reached::{Noting, Reached};
 use super::redact::clean;
-use super::resolve::Resolve;
-use super::retry_after;
+use super::transport::{Noting, Reached, Resolve};
 use crate::manager::ServerUrl;
 use crate::net::{AddressClass, in_words};
+use crate::store::Credentials;
 use crate::tunnel::ws::{
     self, Cancel, DialError, DialOptions, NO_NAME, Proxy, ProxyChoice, ProxyKind, Timeouts,
 };
 
 /// The API path of a server.
-const PATH: &str = "/api/public/quick-setup";
+pub(super) const PATH: &str = "/api/public/quick-setup";
 /// The API path at a relay of ours that tells whether such a call would be let in.
-const ENROLMENT: &str = "/api/public/enrolment";
+pub(super) const ENROLMENT: &str = "/api/public/enrolment";
 /// The API path of an application at a relay of ours; its id follows.
 const APPLICATIONS: &str = "/api/public/applications/";
 /// Bytes of an answer.
@@ -38,6 +37,8 @@ const MAX_EXPLANATION: u64 = 16 * 1024;
 /// Bytes of the head of an answer.
 const MAX_HEAD: usize = 32 * 1024;
 
+/// The longest wait that a server can ask for: a person is looking at it.
+const MAX_WAIT: Duration = crate::limits::RETRY_AFTER;
 /// Time for the greeting of a SOCKS proxy, after a call that was late.
 const GREETING_WITHIN: Duration = Duration::from_secs(3);
 
@@ -53,35 +54,14 @@ pub(super) struct Reply {
     pub(super) body: Zeroizing<Vec<u8>>,
 }
 
-/// Why nothing came back.
-pub(super) enum NoReply {
-    /// The end of the stream, a timeout, a refused connection: worth another attempt.
-    Passing(String),
-    /// Worth none.
-    Lasting(Failure),
-}
-
-/// Asks once, and takes at most `timeout` for all of it.
-pub(super) fn call(server: &ServerUrl, body: &[u8], timeout: Duration) -> Result<Reply, NoReply> {
-    post(server, PATH, body, timeout)
-}
-
-/// Asks a relay of ours whether it would let this call in: nothing is set up. Servers of other makers know no such
-/// question.
-pub(super) fn ask_enrolment(
+/// Asks once, and takes at most `timeout` for all of it. One that is [`Failure::Unreachable`] is worth another attempt.
+pub(super) fn post(
     server: &ServerUrl,
+    path: &str,
     body: &[u8],
     timeout: Duration,
-) -> Result<Reply, NoReply> {
-    post(server, ENROLMENT, body, timeout)
-}
-
-fn post(server: &ServerUrl, path: &str, body: &[u8], timeout: Duration) -> Result<Reply, NoReply> {
-    let local = |reason: String| NoReply::Lasting(Failure::Local(reason));
-    let proxy = ws::environment_proxy(server.endpoint()).map_err(|e| local(e.to_string()))?;
-    let reached = Reached::default();
-    let agent = agent(server, proxy.as_ref(), timeout, &reached).map_err(local)?;
-    let is_direct = proxy.is_none();
+) -> Result<Reply, Failure> {
+    let (agent, proxy, reached) = agent(server, timeout).map_err(Failure::Local)?;
     let explained = |error| classified(server, error, proxy.as_ref());
     let request = agent
         .post(server.with(path))
@@ -90,8 +70,8 @@ fn post(server: &ServerUrl, path: &str, body: &[u8], timeout: Duration) -> Resul
     let response = request.send(body).map_err(explained)?;
     let mut reply = reply(response).map_err(explained)?;
     // Behind a proxy, a server is only where its own address says.
-    let address = if is_direct {
-        reached.address()
+    let address = if proxy.is_none() {
+        *reached.lock()
     } else {
         server.host().parse().ok()
     };
@@ -112,53 +92,56 @@ fn way_by(proxy: &Proxy, host: &str) -> String {
     }
 }
 
-/// Answer at a server's API path.
-pub(crate) struct Look {
-    pub(crate) status: u16,
-    /// True if it accepts quick-setup calls: those are POST only (RFC 9110 section 15.5.6).
-    pub(crate) is_there: bool,
-    /// The `Date` of the answer.
-    pub(crate) clock: Option<SystemTime>,
+/// Answer at the address of quick-setup calls.
+pub struct Look {
+    /// The status of the answer.
+    pub status: u16,
+    /// True if it accepts such calls: those are POST only (RFC 9110 section 15.5.6).
+    pub is_there: bool,
+    /// The server's clock: the `Date` of the answer.
+    pub clock: Option<SystemTime>,
 }
 
-/// Why there is no answer to that.
+/// Why a server does not answer, with the advice that fits its cause.
 #[derive(Default)]
-pub(crate) struct NoLook {
-    pub(crate) reason: String,
-    /// Advice for a cause that has one of its own.
-    pub(crate) advice: Option<&'static str>,
-    /// True if the proxy refuses its credentials.
-    pub(crate) is_refusal: bool,
+pub struct NoAnswer {
+    /// Message.
+    pub error: String,
+    /// Advice; none where the server or the network in general may be the cause.
+    pub advice: Option<&'static str>,
+    /// True if a proxy refuses its credentials.
+    pub is_refusal: bool,
 }
 
-impl From<String> for NoLook {
-    fn from(reason: String) -> Self {
+impl From<String> for NoAnswer {
+    fn from(error: String) -> Self {
         Self {
-            reason,
+            error,
             ..Self::default()
         }
     }
 }
 
 /// Asks what is there, without a body or a password: nothing is set up.
-pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, NoLook> {
-    let proxy = ws::environment_proxy(server.endpoint()).map_err(|e| e.to_string())?;
-    let agent = agent(server, proxy.as_ref(), timeout, &Reached::default())?;
+pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, NoAnswer> {
+    let (agent, proxy, _) = agent(server, timeout)?;
     let response = agent.get(server.with(PATH)).call();
-    let response = response.map_err(|error| match classified(server, error, proxy.as_ref()) {
-        NoReply::Passing(reason) => NoLook {
-            advice: if reason.starts_with(NO_PROXY_THERE) {
-                Some(PROXY_SETTING)
-            } else {
-                reason.starts_with(NAMELESS).then_some(NO_NAME)
+    let response = response.map_err(|error| {
+        let failure = classified(server, error, proxy.as_ref());
+        NoAnswer {
+            advice: match &failure {
+                Failure::Unreachable { reason, .. } if reason.starts_with(NO_PROXY_THERE) => {
+                    Some(PROXY_SETTING)
+                }
+                Failure::Unreachable { reason, .. } => {
+                    reason.starts_with(NAMELESS).then_some(NO_NAME)
+                }
+                Failure::Proxy { advice, .. } => Some(advice),
+                _ => None,
             },
-            ..NoLook::from(reason)
-        },
-        NoReply::Lasting(failure) => NoLook {
-            advice: matches!(failure, Failure::Proxy { .. }).then(|| failure.hint()),
             is_refusal: failure.is_about_proxy_account(),
-            ..NoLook::from(failure.to_string())
-        },
+            error: failure.into_reason(),
+        }
     })?;
     let date = response.headers().get(header::DATE);
     let date = date.and_then(|value| value.to_str().ok());
@@ -173,14 +156,13 @@ pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, NoLook
 /// Gives back what a relay of ours holds for an application; `place` is its identifier, with a query perhaps. Other servers know no such call.
 pub(super) fn release(
     server: &ServerUrl,
-    (name, password): (&str, &str),
+    credentials: &Credentials,
     place: &str,
     timeout: Duration,
-) -> Result<Reply, NoReply> {
-    let local = |reason: String| NoReply::Lasting(Failure::Local(reason));
-    let proxy = ws::environment_proxy(server.endpoint()).map_err(|e| local(e.to_string()))?;
-    let agent = agent(server, proxy.as_ref(), timeout, &Reached::default()).map_err(local)?;
-    let account = Zeroizing::new(format!("{name}:{password}"));
+) -> Result<Reply, Failure> {
+    let (agent, proxy, _) = agent(server, timeout).map_err(Failure::Local)?;
+    let (name, password) = (&credentials.connector_name, &credentials.password);
+    let account = Zeroizing::new(format!("{name}:{}", password.as_str()));
     let basic = Zeroizing::new(format!("Basic {}", BASE64.encode(account.as_bytes())));
     let request = agent
         .delete(server.with(&format!("{APPLICATIONS}{place}")))
@@ -192,10 +174,11 @@ pub(super) fn release(
 fn reply(mut response: Response<Body>) -> Result<Reply, ureq::Error> {
     let wait = response.headers().get(header::RETRY_AFTER);
     let wait = wait.and_then(|value| value.to_str().ok());
-    let retry_after = wait.and_then(|value| retry_after::parse(value, SystemTime::now()));
+    let retry_after = wait.and_then(|value| retry_after(value, SystemTime::now()));
     let status = response.status();
     let body = if status.is_success() {
-        whole(response.body_mut())?
+        let body = response.body_mut().with_config();
+        body.limit(MAX_ANSWER).read_to_vec()?
     } else {
         beginning(response.body_mut())
     };
@@ -207,8 +190,18 @@ fn reply(mut response: Response<Body>) -> Result<Reply, ureq::Error> {
     })
 }
 
-fn whole(body: &mut Body) -> Result<Vec<u8>, ureq::Error> {
-    body.with_config().limit(MAX_ANSWER).read_to_vec()
+/// How long to wait from `now` on: the header (RFC 9110 §10.2.3) has seconds or a date. `None` for anything else.
+fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+    let value = value.trim();
+    let is_number = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+    let wait = if is_number {
+        // More digits than fit is a long time.
+        Duration::from_secs(value.parse().unwrap_or(u64::MAX))
+    } else {
+        let date = httpdate::parse_http_date(value).ok()?;
+        date.duration_since(now).unwrap_or_default()
+    };
+    Some(wait.min(MAX_WAIT))
 }
 
 /// The status has said all; what cannot be read of its explanation is left.
@@ -219,13 +212,12 @@ fn beginning(body: &mut Body) -> Vec<u8> {
     bytes
 }
 
-/// One agent a call: no connection is kept between attempts, which may be seconds apart.
-fn agent(
-    server: &ServerUrl,
-    proxy: Option<&Proxy>,
-    timeout: Duration,
-    reached: &Reached,
-) -> Result<Agent, String> {
+/// One agent a call: no connection is kept between attempts, which may be seconds apart. With it comes the proxy that it
+/// uses, and where it tells which address it reached.
+fn agent(server: &ServerUrl, timeout: Duration) -> Result<(Agent, Option<Proxy>, Reached), String> {
+    let proxy = ws::environment_proxy(server.endpoint()).map_err(|error| error.to_string())?;
+    let noting = Noting::default();
+    let reached = Arc::clone(&noting.reached);
     let config = Agent::config_builder()
         .timeout_global(Some(timeout))
         .http_status_as_error(false)
@@ -234,17 +226,18 @@ fn agent(
         .max_idle_connections(0)
         .user_agent(concat!("postern/", env!("CARGO_PKG_VERSION")))
         // Given in any case: left out, the library would choose one by rules of its own.
-        .proxy(proxy.map(to_proxy).transpose()?)
+        .proxy(proxy.as_ref().map(to_proxy).transpose()?)
         .tls_config(tls(server)?)
         .build();
-    Ok(Agent::with_parts(
+    let agent = Agent::with_parts(
         config,
         ConnectProxyConnector::default()
             .chain(SocksConnector::default())
-            .chain(Noting::new(reached))
+            .chain(noting)
             .chain(RustlsConnector::default()),
         Resolve::default(),
-    ))
+    );
+    Ok((agent, proxy, reached))
 }
 
 /// The certificates that the user or the system trusts; the built-in ones where there are none.
@@ -287,16 +280,15 @@ fn to_proxy(proxy: &Proxy) -> Result<ureq::Proxy, String> {
 }
 
 /// The proxy is named in what happened on the way to the server.
-fn classified(server: &ServerUrl, error: ureq::Error, proxy: Option<&Proxy>) -> NoReply {
+fn classified(server: &ServerUrl, error: ureq::Error, proxy: Option<&Proxy>) -> Failure {
     if let Some(error) = proxy.and_then(|proxy| of_proxy(server, proxy, &error)) {
-        return NoReply::Lasting(Failure::of_proxy(&error));
+        return Failure::of_proxy(&error);
     }
     let way = proxy.map(|proxy| way_by(proxy, server.host()));
     let way = way.unwrap_or_default();
-    let passing = |reason: &str| NoReply::Passing(format!("{reason}{way}"));
-    let lasting = |reason: String| {
-        let reason = format!("{}{way}", clean(&reason));
-        NoReply::Lasting(Failure::Call { reason })
+    let passing = |reason: &str| Failure::passing(format!("{reason}{way}"));
+    let lasting = |reason: String| Failure::Call {
+        reason: format!("{}{way}", clean(&reason)),
     };
     if let Some(error) = of_tls(&error) {
         return lasting(ws::https_failure(server.host(), error));
@@ -308,9 +300,9 @@ fn classified(server: &ServerUrl, error: ureq::Error, proxy: Option<&Proxy>) -> 
                 && error.raw_os_error().is_some() =>
         {
             let to = proxy.authority();
-            NoReply::Passing(format!("{NO_PROXY_THERE} {to}: connection refused"))
+            Failure::passing(format!("{NO_PROXY_THERE} {to}: connection refused"))
         }
-        (ureq::Error::HostNotFound, Some(proxy)) => NoReply::Passing(format!(
+        (ureq::Error::HostNotFound, Some(proxy)) => Failure::passing(format!(
             "{NO_PROXY_THERE} {}: its name has no DNS entry",
             proxy.authority()
         )),
@@ -320,9 +312,9 @@ fn classified(server: &ServerUrl, error: ureq::Error, proxy: Option<&Proxy>) -> 
 
 fn classified_by_kind(
     error: ureq::Error,
-    passing: impl Fn(&str) -> NoReply,
-    lasting: impl Fn(String) -> NoReply,
-) -> NoReply {
+    passing: impl Fn(&str) -> Failure,
+    lasting: impl Fn(String) -> Failure,
+) -> Failure {
     match error {
         ureq::Error::Timeout(_) => passing(LATE),
         ureq::Error::Io(error) => match row(error.kind()) {
@@ -430,6 +422,45 @@ mod tests {
         for public in ["relay.example", "192.0.2.5", "8.8.8.8"] {
             let way = way_by(&proxy, public);
             assert_eq!(way, " (by the proxy proxy.example:3128)", "{public}");
+        }
+    }
+
+    fn at(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn seconds_and_dates_are_read() {
+        let now = at(784_111_777);
+        for (value, seconds) in [
+            ("0", 0),
+            (" 7 ", 7),
+            ("301", 300),
+            ("99999999999999999999999", 300),
+            ("Sun, 06 Nov 1994 08:49:47 GMT", 10),
+            ("Sun, 06 Nov 1994 08:49:07 GMT", 0),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 300),
+        ] {
+            assert_eq!(
+                retry_after(value, now),
+                Some(Duration::from_secs(seconds)),
+                "{value}"
+            );
+        }
+        for value in [
+            "",
+            "-1",
+            "1.5",
+            "soon",
+            "Sun, 06 Nov 1994",
+            "Sun, 30 Feb 2024 00:00:00 GMT",
+            "Sun, 06 Nov 1994 08:49:47 CET",
+            "Sun, 06 Nov 1994 24:00:00 GMT",
+            "Sun, 06 Foo 1994 08:00:00 GMT",
+            "Sun, 06 Nov 1894 08:00:00 GMT",
+            "Sun, 06 Nov 1994 08:00 GMT",
+        ] {
+            assert_eq!(retry_after(value, now), None, "{value}");
         }
     }
 }

@@ -131,6 +131,22 @@ impl Failure {
         }
     }
 
+    /// Nothing came back of a call: the end of the stream, a timeout, a refused connection.
+    pub(super) fn passing(reason: String) -> Self {
+        Self::Unreachable {
+            reason,
+            attempts: 1,
+        }
+    }
+
+    /// Its message, for one call.
+    pub(super) fn into_reason(self) -> String {
+        match self {
+            Self::Unreachable { reason, .. } => reason,
+            other => other.to_string(),
+        }
+    }
+
     /// An answer that was refused.
     pub(super) fn of(refusal: Refusal, body: &[u8], secrets: &SentSecrets) -> Self {
         let (reason, came) = match refusal {

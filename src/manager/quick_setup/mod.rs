@@ -11,23 +11,18 @@
 //! `answer` checks all that a server sends before anybody sees it; `redact` makes what is shown of it.
 
 mod answer;
-mod body;
 mod call;
-mod enrolment;
 mod failure;
-mod reached;
 mod redact;
-mod release;
-mod resolve;
-mod retry_after;
+mod relay_calls;
 mod run;
+mod transport;
 
 pub use answer::{Alternate, ApiKey, App, Connector, Resource, Setup};
-pub use body::Body;
 pub(crate) use call::look;
-pub(crate) use enrolment::would_enrol;
+pub use call::{Look, NoAnswer};
 pub use failure::Failure;
 pub(crate) use failure::{OTHER_NAME, REVOKED, REVOKED_HERE};
-pub use release::Standing;
-pub(crate) use release::{release, release_name, standing};
+pub use relay_calls::Standing;
+pub(crate) use relay_calls::{release, release_name, standing, would_enrol};
 pub use run::{ATTEMPTS, Caller, PreparedCall, Wait, run};

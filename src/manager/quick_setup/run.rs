@@ -1,15 +1,14 @@
 //! The attempts and the pauses between them.
 
-use crate::sync::Permits;
+use crate::sync::{Permits, spawn};
 use std::sync::LazyLock;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, TryRecvError, bounded, never, select};
 use zeroize::Zeroizing;
 
 use super::answer::{self, Setup};
-use super::call::{NoReply, Reply, call};
+use super::call::{PATH, Reply, post};
 use super::failure::Failure;
 use super::redact::SentSecrets;
 use crate::manager::ServerUrl;
@@ -65,7 +64,7 @@ pub trait Caller {
 
 /// One call that is to be made.
 pub struct PreparedCall {
-    /// Body to send, as [`Body::to_json`](super::Body::to_json) makes it.
+    /// Body to send: the JSON of a [`SetupCall`](crate::api::relay::SetupCall).
     pub body: Zeroizing<Vec<u8>>,
     /// Called when the server has accepted the credentials, also when nobody waits for it any more: on the thread of
     /// the call, before [`run`] returns. One that is late may come after that of a newer run.
@@ -202,27 +201,24 @@ fn start(
         .ok_or_else(|| Failure::Local(too_many()))?;
     let PreparedCall { body, accepted } = prepared;
     let (answer, answered) = bounded(1);
-    thread::Builder::new()
-        .name("quick-setup".to_owned())
-        .stack_size(STACK)
-        .spawn(move || {
-            let _permit = permit;
-            let outcome = judged(&server, call(&server, &body, pace.call), &body);
-            if let Outcome::Done(setup) = &outcome {
-                accepted(setup);
-            }
-            // Nobody may be waiting any more.
-            let _ = answer.send(outcome);
-        })
-        .map_err(|error| Failure::Local(format!("cannot start a thread: {error}")))?;
+    let spawned = spawn("quick-setup", STACK, move || {
+        let _permit = permit;
+        let outcome = judged(&server, post(&server, PATH, &body, pace.call), &body);
+        if let Outcome::Done(setup) = &outcome {
+            accepted(setup);
+        }
+        // Nobody may be waiting any more.
+        let _ = answer.send(outcome);
+    });
+    spawned.map_err(|error| Failure::Local(format!("cannot start a thread: {error}")))?;
     Ok(answered)
 }
 
-fn judged(server: &ServerUrl, result: Result<Reply, NoReply>, sent: &[u8]) -> Outcome {
+fn judged(server: &ServerUrl, result: Result<Reply, Failure>, sent: &[u8]) -> Outcome {
     let reply = match result {
         Ok(reply) => reply,
-        Err(NoReply::Passing(reason)) => return Outcome::Passing(reason),
-        Err(NoReply::Lasting(failure)) => return Outcome::Failed(failure),
+        Err(Failure::Unreachable { reason, .. }) => return Outcome::Passing(reason),
+        Err(failure) => return Outcome::Failed(failure),
     };
     let secrets = SentSecrets::of(sent);
     let said = || secrets.said(&reply.body);

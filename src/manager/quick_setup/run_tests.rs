@@ -7,8 +7,8 @@ use crossbeam_channel::{Sender, bounded, unbounded};
 use zeroize::Zeroizing;
 
 use super::*;
-use crate::manager::quick_setup::Body;
-use crate::store::{Credentials, DataDir, Fingerprint};
+use crate::api::relay::SetupCall;
+use crate::store::{Credentials, DataDir, Fingerprint, to_json};
 
 #[path = "../../../tests/support/quick_setup.rs"]
 mod server;
@@ -29,23 +29,18 @@ struct Fake {
 
 impl Fake {
     fn body(&self, password: &str) -> Zeroizing<Vec<u8>> {
-        let body = Body {
-            protocol: "http",
-            ip: "127.0.0.1",
+        let body = SetupCall {
+            protocol: "http".into(),
+            ip: "127.0.0.1".into(),
             port: 80,
-            connector_name: &self.base.connector_name,
-            password,
-            client_app_id: "00ff",
-            enroll_token: Some("enrol-token"),
-            display_name: "",
-            site_name: "",
-            invisible: false,
-            checks_code: false,
-            visable: "",
+            connector_name: self.base.connector_name.clone(),
+            password: Zeroizing::new(password.to_owned()),
+            client_app_id: "00ff".into(),
+            enroll_token: Some(Zeroizing::new("enrol-token".to_owned())),
             reset: true,
-            ..Body::default()
+            ..SetupCall::default()
         };
-        body.to_json()
+        to_json(&body).unwrap()
     }
 }
 

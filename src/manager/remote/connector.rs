@@ -21,10 +21,12 @@ use crate::tunnel::ws::Endpoint;
 /// The least pause after the loss of a tunnel: long enough for the loss to be shown.
 const PAUSE_AFTER_LOSS: Duration = Duration::from_millis(300);
 
-/// Complete connector info but for the API port.
+/// Complete connector info.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Connector {
     pub(crate) external_ip: String,
+    /// The remote port of the main tunnel.
+    pub(crate) api_port: u16,
     /// How far inside the network whoever named that was reached.
     pub(crate) server_class: AddressClass,
     /// 0 if `tunnel_url` is the only way.
@@ -33,15 +35,7 @@ pub(crate) struct Connector {
     pub(crate) user: String,
     pub(crate) password: Zeroizing<String>,
     /// Other relays that tunnels may be held at too, the best first; none where the server's last answer named no fleet.
-    pub(crate) others: Option<Vec<OtherRelay>>,
-}
-
-/// Another relay of the same fleet.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct OtherRelay {
-    pub(crate) external_ip: String,
-    pub(crate) tunnel_port: u16,
-    pub(crate) tunnel_url: Option<Endpoint>,
+    pub(crate) others: Option<Vec<quick_setup::Alternate>>,
 }
 
 impl Connector {
@@ -52,6 +46,7 @@ impl Connector {
         }
         Some(Self {
             external_ip: credentials.external_ip.clone()?,
+            api_port: credentials.api_port?,
             server_class: class_of(origin, credentials)?,
             tunnel_port: credentials.tunnel_port?,
             tunnel_url: credentials
@@ -76,25 +71,31 @@ impl Connector {
 
     /// Where a tunnel beside that of [`Connector::settings`] may be; none where the server is of no fleet.
     pub(crate) fn others(&self, known: &Arc<KnownServers>) -> Option<Vec<Alternate>> {
-        let others = self.others.iter().flatten().filter_map(|other| {
-            Some(Alternate {
-                endpoint: other.endpoint().ok()?,
-                url: other.tunnel_url.clone(),
-                host_key: HostKeyCheck::Pinned(Arc::clone(known)),
-            })
-        });
-        self.others.as_ref().map(|_| others.collect())
+        let others = self.others.as_ref()?.iter();
+        let others = others.map(|other| place(other.endpoint(), &other.tunnel_url, known));
+        Some(others.flatten().collect())
     }
 
     /// All relays that a tunnel may be held at, the best first.
     pub(crate) fn places(&self, known: &Arc<KnownServers>) -> Vec<Alternate> {
-        let first = self.endpoint().ok().map(|endpoint| Alternate {
-            endpoint,
-            url: self.tunnel_url.clone(),
-            host_key: HostKeyCheck::Pinned(Arc::clone(known)),
-        });
+        let first = place(self.endpoint(), &self.tunnel_url, known);
         let others = self.others(known).into_iter().flatten();
         first.into_iter().chain(others).collect()
+    }
+
+    /// True if a main tunnel made with the other leads to the same: in a fleet all relays do, and nothing that runs ends
+    /// since another one is named first.
+    pub(super) fn leads_as(&self, other: &Self) -> bool {
+        let is_of_fleet = self.others.is_some() && other.others.is_some();
+        let anywhere = |connector: &Self| {
+            let mut place = connector.clone();
+            place.others = None;
+            if is_of_fleet {
+                (place.external_ip, place.tunnel_port, place.tunnel_url) = Default::default();
+            }
+            place
+        };
+        anywhere(self) == anywhere(other)
     }
 
     /// The settings of a tunnel that forwards `remote`.
@@ -114,17 +115,7 @@ impl Connector {
     }
 }
 
-impl From<&quick_setup::Alternate> for OtherRelay {
-    fn from(named: &quick_setup::Alternate) -> Self {
-        Self {
-            external_ip: named.external_ip.clone(),
-            tunnel_port: named.tunnel_port,
-            tunnel_url: named.tunnel_url.clone(),
-        }
-    }
-}
-
-impl OtherRelay {
+impl quick_setup::Alternate {
     /// Its tunnel server.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, ConnectError> {
         endpoint(
@@ -133,6 +124,18 @@ impl OtherRelay {
             self.tunnel_url.as_ref(),
         )
     }
+}
+
+fn place(
+    endpoint: Result<Endpoint, ConnectError>,
+    url: &Option<Endpoint>,
+    known: &Arc<KnownServers>,
+) -> Option<Alternate> {
+    Some(Alternate {
+        endpoint: endpoint.ok()?,
+        url: url.clone(),
+        host_key: HostKeyCheck::Pinned(Arc::clone(known)),
+    })
 }
 
 fn endpoint(host: &str, port: u16, url: Option<&Endpoint>) -> Result<Endpoint, ConnectError> {

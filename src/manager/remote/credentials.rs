@@ -1,6 +1,6 @@
 //! Identity of this connector at one remote server, in memory and on disk.
 
-use super::connector::{Connector, OtherRelay};
+use super::connector::Connector;
 use crate::manager::quick_setup::{self, Setup};
 use crate::store::{self, CredentialStore, Credentials};
 
@@ -63,17 +63,14 @@ impl ServerCredentials {
         Ok(Accepted {
             connector: Connector {
                 external_ip: given.external_ip.clone(),
+                api_port: given.api_port,
                 server_class: setup.server_class,
                 tunnel_port,
                 tunnel_url: given.tunnel_url.clone().filter(|_| own_port.is_none()),
                 user: given.username.clone(),
                 password: given.password.clone(),
                 // A given port means one server.
-                others: given
-                    .alternates
-                    .as_ref()
-                    .filter(|_| own_port.is_none())
-                    .map(|others| others.iter().map(OtherRelay::from).collect()),
+                others: given.alternates.clone().filter(|_| own_port.is_none()),
             },
             is_new_identity: !is_same,
         })

@@ -19,9 +19,10 @@ use super::command::{Command, MainTunnelProgress};
 use super::connector::Connector;
 use super::credentials::ServerCredentials;
 use super::environment::Environment;
-use super::mailbox::Mailbox;
+use super::server::RemoteServer;
 use super::view::MainTunnelView;
-use crate::manager::local_api::LocalApi;
+use crate::http::Server;
+use crate::manager::local_api;
 use crate::manager::own_listeners::Registered;
 use crate::net::in_words;
 use crate::tunnel::client::{Class, Status, Way};
@@ -37,63 +38,33 @@ pub(super) struct MainTunnel {
     key: Key,
     environment: Arc<Environment>,
     /// Where the tunnel's thread tells that it is connected.
-    mailbox: Weak<Mailbox>,
+    mailbox: Weak<RemoteServer>,
     state: MainTunnelState,
-    service: LocalService,
+    service: Option<LocalService>,
 }
 
 enum MainTunnelState {
     /// It is not set up, or was ended.
     Absent,
     /// It tries, for as long as it takes.
-    Connecting(ConnectorInfo, Arc<TunnelGroup>),
+    Connecting(Connector, Arc<TunnelGroup>),
     /// `mainReady`: also while the tunnel is lost, which mends by itself.
-    Ready(ConnectorInfo, Arc<TunnelGroup>),
+    Ready(Connector, Arc<TunnelGroup>),
     /// It could not be set up, or what belongs to it could not.
     Failed(String, Option<Arc<TunnelGroup>>),
 }
 
-/// The service at the tunnel's end here.
-#[derive(Default)]
-enum LocalService {
-    #[default]
-    None,
-    /// The port is taken, and the tunnel not up yet.
-    Bound(TcpListener, Registered, u16),
-    Running {
-        _api: LocalApi,
-        _registered: Registered,
-        port: u16,
-    },
-}
-
-/// Parameters of a main tunnel.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct ConnectorInfo {
-    pub(super) connector: Connector,
-    pub(super) api_port: u16,
-}
-
-impl ConnectorInfo {
-    /// True if a tunnel made with the other leads to the same: in a fleet all relays do, and nothing that runs ends
-    /// since another one is named first.
-    fn is_as(&self, other: &Self) -> bool {
-        let is_of_fleet = self.connector.others.is_some() && other.connector.others.is_some();
-        let anywhere = |info: &Self| {
-            let mut info = info.clone();
-            info.connector.others = None;
-            if is_of_fleet {
-                let place = &mut info.connector;
-                (place.external_ip, place.tunnel_port, place.tunnel_url) = Default::default();
-            }
-            info
-        };
-        anywhere(self) == anywhere(other)
-    }
+/// The service at the tunnel's end here. Its port is taken before the tunnel is up.
+struct LocalService {
+    port: u16,
+    /// None once the service runs.
+    listener: Option<TcpListener>,
+    api: Option<Server>,
+    _registered: Registered,
 }
 
 impl MainTunnel {
-    pub(super) fn new(mailbox: &Arc<Mailbox>, environment: Arc<Environment>) -> Self {
+    pub(super) fn new(mailbox: &Arc<RemoteServer>, environment: Arc<Environment>) -> Self {
         Self {
             key: Key {
                 server: mailbox.origin.clone(),
@@ -102,7 +73,7 @@ impl MainTunnel {
             environment,
             mailbox: Arc::downgrade(mailbox),
             state: MainTunnelState::Absent,
-            service: LocalService::None,
+            service: None,
         }
     }
 
@@ -132,7 +103,7 @@ impl MainTunnel {
             MainTunnelState::Failed(error, tunnel) => (Some(error.clone()), tunnel.as_ref()),
         };
         Some(MainTunnelView {
-            local_port: self.service.port(),
+            local_port: self.port(),
             error,
             tunnel: tunnel.cloned(),
         })
@@ -140,10 +111,10 @@ impl MainTunnel {
 
     /// Begins to set it up, unless it is there or on its way with the same connector info, for which it may be at another
     /// relay now. Stops one that is made with another, which takes a second at most.
-    pub(super) fn set_up(&mut self, info: ConnectorInfo, credentials: &mut ServerCredentials) {
+    pub(super) fn set_up(&mut self, info: Connector, credentials: &mut ServerCredentials) {
         if self.is_there(&info) {
             self.try_again();
-            return self.hold_at(&info.connector);
+            return self.hold_at(&info);
         }
         self.state = match self.start(&info, credentials) {
             Ok(tunnel) => MainTunnelState::Connecting(info, tunnel),
@@ -205,21 +176,21 @@ impl MainTunnel {
     /// Ends it.
     pub(super) fn retire(&mut self) {
         self.state = MainTunnelState::Absent;
-        self.service = LocalService::None;
+        self.service = None;
         self.environment.tunnels.close(&self.key);
     }
 
     /// The program ends: the registry ends the tunnel.
     pub(super) fn end_service(&mut self) {
-        self.service = LocalService::None;
+        self.service = None;
     }
 
     /// One whose thread broke off would else be waited for ever.
-    fn is_there(&self, info: &ConnectorInfo) -> bool {
+    fn is_there(&self, info: &Connector) -> bool {
         match &self.state {
             MainTunnelState::Connecting(present, tunnel)
             | MainTunnelState::Ready(present, tunnel) => {
-                present.is_as(info) && tunnel.ended().try_recv() == Err(TryRecvError::Empty)
+                present.leads_as(info) && tunnel.ended().try_recv() == Err(TryRecvError::Empty)
             }
             MainTunnelState::Absent | MainTunnelState::Failed(..) => false,
         }
@@ -233,7 +204,7 @@ impl MainTunnel {
     /// In the place of an earlier tunnel.
     fn start(
         &mut self,
-        info: &ConnectorInfo,
+        info: &Connector,
         credentials: &mut ServerCredentials,
     ) -> Result<Arc<TunnelGroup>, String> {
         let forward = Remote {
@@ -243,7 +214,7 @@ impl MainTunnel {
             remote_port: self.bind(credentials)?,
         };
         let known = Arc::new(self.environment.known.told_by(&self.key.server));
-        let settings = info.connector.settings(Arc::clone(&known), forward);
+        let settings = info.settings(Arc::clone(&known), forward);
         let mut settings = settings.map_err(|error| error.error)?;
         // Whoever has the same port of `::1` is somebody else.
         settings.localhost = Some(Ipv4Addr::LOCALHOST.into());
@@ -258,7 +229,7 @@ impl MainTunnel {
         settings.on_failed = Some(Box::new(move |failure, _| {
             connections.server_is_away(&origin, failure.class.into(), &failure.message);
         }));
-        let others = info.connector.others(&known);
+        let others = info.others(&known);
         let tunnels = &self.environment.tunnels;
         let started = tunnels.start(self.key.clone(), settings, others);
         started.map_err(|error| format!("cannot start it: {}", in_words(error)))
@@ -266,7 +237,7 @@ impl MainTunnel {
 
     /// The local port: that of before where it can be had, else the first free one.
     fn bind(&mut self, credentials: &mut ServerCredentials) -> Result<u16, String> {
-        if let Some(port) = self.service.port() {
+        if let Some(port) = self.port() {
             return Ok(port);
         }
         let saved = credentials.get(false);
@@ -287,40 +258,42 @@ impl MainTunnel {
                     LOCAL_PORTS.end()
                 )
             })?;
-        self.service = LocalService::Bound(listener, registered, port);
+        self.service = Some(LocalService {
+            port,
+            listener: Some(listener),
+            api: None,
+            _registered: registered,
+        });
         Ok(port)
     }
 
     /// The signal has come: the port is saved, and the service behind it begins.
     fn begin_service(
         &mut self,
-        info: &ConnectorInfo,
+        info: &Connector,
         way: Option<Way>,
         credentials: &mut ServerCredentials,
     ) -> Result<(), String> {
-        let proven = (way == Some(Way::Port)).then_some(info.connector.tunnel_port);
-        let port = self.service.port().expect("a tunnel leads to a bound port");
+        let proven = (way == Some(Way::Port)).then_some(info.tunnel_port);
+        let port = self.port().expect("a tunnel leads to a bound port");
         credentials
             .keep_ports(port, proven)
             .map_err(|error| format!("cannot save its ports: {error}"))?;
-        self.service = match std::mem::take(&mut self.service) {
-            LocalService::Bound(listener, _registered, port) => LocalService::Running {
-                _api: LocalApi::start(&self.environment, &self.key.server, listener)
-                    .map_err(|error| format!("cannot start the local API: {}", in_words(error)))?,
-                _registered,
-                port,
-            },
-            other => other,
-        };
+        // One that cannot be started gives its port back.
+        let mut service = self.service.take();
+        if let Some(service) = &mut service
+            && let Some(listener) = service.listener.take()
+        {
+            let api = local_api::start(&self.environment, &self.key.server, listener);
+            let failed = |error| format!("cannot start the local API: {}", in_words(error));
+            service.api = Some(api.map_err(failed)?);
+        }
+        self.service = service;
         Ok(())
     }
-}
 
-impl LocalService {
+    /// The port of the service, once it is taken.
     fn port(&self) -> Option<u16> {
-        match self {
-            Self::None => None,
-            Self::Bound(_, _, port) | Self::Running { port, .. } => Some(*port),
-        }
+        self.service.as_ref().map(|service| service.port)
     }
 }

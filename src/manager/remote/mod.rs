@@ -19,11 +19,11 @@
 //! - **Late answers.** A call whose connection was ended may have been heard, so its answer is saved all the same, unless
 //!   that of a call that began later was saved meanwhile. Of calls that began before the credentials were forgotten the
 //!   owner drops the channels: their answers find nobody.
-//! - **Looking.** The API reads the [`mailbox::ServerSnapshot`] that the owner publishes after each change, and never
+//! - **Looking.** The API reads the [`server::ServerSnapshot`] that the owner publishes after each change, and never
 //!   waits for it.
 //! - **Life.** The thread begins with the first [`RemoteServer`] and ends when there is none, no call is unanswered and
 //!   no main tunnel set up; the main tunnel goes when no application uses the server any more. What keeps the thread is
-//!   its [mailbox](mailbox::Mailbox): each `RemoteServer` holds it, the owner does while it has work, and the list of all
+//!   its mailbox, the `RemoteServer`: who uses the server holds it, the owner does while it has work, and the list of all
 //!   does not. At the program's end all owners are told at once, and are awaited for a bounded time; an answer that comes
 //!   while the process is still there is saved.
 //!
@@ -33,10 +33,10 @@ mod command;
 mod connector;
 mod credentials;
 mod environment;
-mod mailbox;
 mod main_tunnel;
 mod owner;
 mod server;
+mod servers;
 #[cfg(test)]
 pub(crate) mod tests;
 mod view;
@@ -45,4 +45,5 @@ pub(crate) use command::CallAnswer;
 pub(crate) use connector::Connector;
 pub use credentials::DEFAULT_TUNNEL_PORT;
 pub(crate) use environment::Environment;
-pub(crate) use server::{MainTunnelWait, RemoteServer, Servers, awaited};
+pub(crate) use server::{MainTunnelWait, RemoteServer, awaited};
+pub(crate) use servers::Servers;

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Select, Sender, TryRecvError, never};
 
 use super::command::{BegunCall, CallAnswer, Command, MainTunnelProgress};
-use super::connector::{Connector, OtherRelay};
+use super::connector::Connector;
 use super::credentials::ServerCredentials;
 use super::environment::Environment;
-use super::mailbox::{Mailbox, ServerSnapshot};
-use super::main_tunnel::{ConnectorInfo, MainTunnel};
+use super::main_tunnel::MainTunnel;
+use super::server::{RemoteServer, ServerSnapshot};
 use crate::manager::connection::ConnectError;
-use crate::manager::quick_setup::Setup;
+use crate::manager::quick_setup::{Alternate, Setup};
 use crate::net::authority::authority;
 use crate::store;
+use crate::sync::Mutex;
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::ws::Endpoint;
 
@@ -25,16 +26,19 @@ const FLEET: &str = "fleet";
 const NO_RELAY_ANY_MORE: &str = "the server was a postern relay and no longer answers as one: ask its operator, or \
     reset its identity";
 
+/// Why there is no main tunnel where nothing of a server's answer is kept, or no more.
+const INCOMPLETE: &str = "the connector data is incomplete: connect again";
+
 /// The owner of one server's state; [`Owner::run`] is its thread.
 pub(super) struct Owner {
     environment: Arc<Environment>,
     origin: String,
-    commands: Receiver<(Arc<Mailbox>, Command)>,
+    commands: Receiver<(Arc<RemoteServer>, Command)>,
     /// Closed when the program ends.
     closed: Receiver<()>,
     credentials: ServerCredentials,
     /// The relays that the last answer named beside the first; none where it named no fleet.
-    others: Option<Vec<OtherRelay>>,
+    others: Option<Vec<Alternate>>,
     /// Quick-setup calls under way, in the order they began.
     calls: Vec<UnansweredCall>,
     main: MainTunnel,
@@ -44,7 +48,7 @@ pub(super) struct Owner {
     identity: (Sender<()>, Receiver<()>),
     /// Kept while there is something to own, which keeps `commands` open. Dropped after that: who waits for the end finds
     /// the owner by it.
-    mailbox: Option<Arc<Mailbox>>,
+    mailbox: Option<Arc<RemoteServer>>,
     /// Dropped when everything is given back.
     working: Option<Sender<()>>,
 }
@@ -61,7 +65,7 @@ struct UnansweredCall {
 
 /// Events of an owner.
 enum OwnerEvent {
-    Command(Arc<Mailbox>, Command),
+    Command(Arc<RemoteServer>, Command),
     /// The call at this place is over, with an answer perhaps.
     CallIsOver(usize, Option<CallAnswer>),
 }
@@ -72,7 +76,7 @@ impl Owner {
         origin: &str,
         environment: Arc<Environment>,
         closed: Receiver<()>,
-    ) -> (Self, Arc<Mailbox>) {
+    ) -> (Self, Arc<RemoteServer>) {
         let (sender, commands) = crossbeam_channel::unbounded();
         let (working, done) = crossbeam_channel::bounded(0);
         let identity = crossbeam_channel::bounded(0);
@@ -80,7 +84,12 @@ impl Owner {
             main: None,
             identity_changed: identity.1.clone(),
         };
-        let mailbox = Arc::new(Mailbox::new(origin, sender, done, first));
+        let mailbox = Arc::new(RemoteServer {
+            origin: origin.to_owned(),
+            commands: sender,
+            done,
+            snapshot: Mutex::new(Arc::new(first)),
+        });
         let owner = Self {
             origin: origin.to_owned(),
             commands,
@@ -259,8 +268,7 @@ impl Owner {
             };
             self.pin(accepted.connector.endpoint(), fingerprint.as_deref())?;
             for other in given.alternates.iter().flatten() {
-                let endpoint = OtherRelay::from(other).endpoint();
-                self.pin(endpoint, Some(&other.fingerprint))?;
+                self.pin(other.endpoint(), Some(&other.fingerprint))?;
             }
             if let (Some(keys), Some(fleet)) = (&keys, &given.fleet)
                 && keys.contains(&fleet.key)
@@ -327,7 +335,7 @@ impl Owner {
 
     /// Sets the main tunnel up with what is known now, unless that is done, and tells those who wait.
     fn set_up_main_tunnel(&mut self) {
-        match self.connector_info() {
+        match self.connector() {
             Ok(info) => {
                 self.main.set_up(info, &mut self.credentials);
                 self.main_tunnel_has_changed();
@@ -336,20 +344,14 @@ impl Owner {
         }
     }
 
-    fn connector_info(&mut self) -> Result<ConnectorInfo, String> {
+    fn connector(&mut self) -> Result<Connector, String> {
         let credentials = self.credentials.get(false);
         let credentials = credentials.map_err(|error| error.to_string())?;
         let connector = Connector::of(&self.origin, &credentials);
-        match (connector, credentials.api_port) {
-            (Some(connector), Some(api_port)) => Ok(ConnectorInfo {
-                connector: Connector {
-                    others: self.others.clone(),
-                    ..connector
-                },
-                api_port,
-            }),
-            _ => Err("the connector data is incomplete: connect again".into()),
-        }
+        Ok(Connector {
+            others: self.others.clone(),
+            ..connector.ok_or(INCOMPLETE)?
+        })
     }
 
     fn main_tunnel_is_up(&mut self) {
@@ -403,8 +405,7 @@ impl Owner {
     fn end_main_tunnel(&mut self) {
         self.main.retire();
         self.publish();
-        let gone = "the connector data is incomplete: connect again";
-        self.tell_waiting(&MainTunnelProgress::Failed(gone.into()));
+        self.tell_waiting(&MainTunnelProgress::Failed(INCOMPLETE.into()));
     }
 
     fn identity_has_changed(&mut self) {

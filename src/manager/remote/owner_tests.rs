@@ -38,7 +38,7 @@ impl Asking {
         }
     }
 
-    fn call(&self, remote: &RemoteServer) -> BegunCall {
+    fn call(&self, remote: &Arc<RemoteServer>) -> BegunCall {
         let begun = remote.begin_call(false, &self.stopped);
         begun.unwrap_or_else(|ended| panic!("{ended:?}"))
     }
@@ -58,13 +58,13 @@ impl Scene {
             check_other_users: false,
         };
         Self {
-            servers: Servers::new(environment),
+            servers: Servers::new(Arc::new(environment)),
             store: CredentialStore::new(home),
             dir,
         }
     }
 
-    fn remote(&self) -> RemoteServer {
+    fn remote(&self) -> Arc<RemoteServer> {
         let remote = self.servers.of(ORIGIN);
         remote.unwrap_or_else(|ended| panic!("{ended:?}"))
     }

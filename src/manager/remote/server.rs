@@ -1,124 +1,75 @@
-//! How connections and the API reach a remote server's owner.
+//! A remote server as connections and the API see it: where commands to its owner go, and what that last published.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, TryRecvError, select};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, select};
 
 use super::command::{BegunCall, Command, MainTunnelProgress};
-use super::environment::Environment;
-use super::mailbox::{Mailbox, ServerSnapshot};
-use super::owner::Owner;
+use super::view::MainTunnelView;
 use crate::api::ErrorClass;
 use crate::manager::connection::{ConnectError, Ended};
 use crate::store;
 use crate::sync::Mutex;
 use crate::tunnel::group::TunnelGroup;
 
-/// Bytes of an owner's stack: it saves credentials; only what is touched takes memory.
-const STACK: usize = 256 * 1024;
-
 /// Time for the main tunnel to connect. 30 s by the specification.
 const MAIN_WAIT: Duration = crate::limits::TUNNEL_WAIT;
 
-/// The remote servers that this process has to do with.
-pub(crate) struct Servers {
-    environment: Arc<Environment>,
-    owners: Mutex<Owners>,
+/// One remote server, in use: its owner's mailbox. The owner's thread ends when the last of these is dropped: it holds
+/// one itself while it has work.
+pub(crate) struct RemoteServer {
+    pub(crate) origin: String,
+    pub(super) commands: Sender<(Arc<RemoteServer>, Command)>,
+    /// Closed when its owner has given everything back.
+    pub(super) done: Receiver<()>,
+    pub(super) snapshot: Mutex<Arc<ServerSnapshot>>,
 }
 
-struct Owners {
-    /// The mailboxes by origin; one that is gone has no owner any more.
-    by_origin: BTreeMap<String, Weak<Mailbox>>,
-    /// Dropped to end them all; none where no other may begin.
-    closing: Option<Sender<()>>,
-    closed: Receiver<()>,
-}
-
-/// One remote server, in use: its owner lives at least as long as this.
-pub(crate) struct RemoteServer(Arc<Mailbox>);
-
-impl Servers {
-    pub(crate) fn new(environment: Environment) -> Self {
-        let (closing, closed) = crossbeam_channel::bounded(0);
-        Self {
-            environment: Arc::new(environment),
-            owners: Mutex::new(Owners {
-                by_origin: BTreeMap::new(),
-                closing: Some(closing),
-                closed,
-            }),
-        }
-    }
-
-    /// The server with this origin. Begins its owner's thread where there is none.
-    pub(crate) fn of(&self, origin: &str) -> Result<RemoteServer, Ended> {
-        let mut owners = self.owners.lock();
-        let mailbox = owners.by_origin.get(origin).and_then(Weak::upgrade);
-        // One that broke off has ended, whoever holds its mailbox.
-        if let Some(mailbox) = mailbox.filter(|mailbox| !mailbox.has_ended()) {
-            return Ok(RemoteServer(mailbox));
-        }
-        if owners.closing.is_none() {
-            return Err(Ended::Stopped);
-        }
-        let environment = Arc::clone(&self.environment);
-        let (owner, mailbox) = Owner::new(origin, environment, owners.closed.clone());
-        // The owner's own thread: it ends when nobody needs it, or with the program (`begin_close`).
-        let spawned = std::thread::Builder::new()
-            .name("remote-server".into())
-            .stack_size(STACK)
-            .spawn(move || owner.run());
-        spawned.map_err(|error| {
-            ConnectError::local(format!("no thread for the remote server: {error}"))
-        })?;
-        owners
-            .by_origin
-            .retain(|_, mailbox| mailbox.strong_count() > 0);
-        let entry = Arc::downgrade(&mailbox);
-        owners.by_origin.insert(origin.to_owned(), entry);
-        Ok(RemoteServer(mailbox))
-    }
-
-    /// All that have an owner, by origin.
-    pub(crate) fn all(&self) -> Vec<RemoteServer> {
-        let owners = self.owners.lock();
-        let mailboxes = owners.by_origin.values().filter_map(Weak::upgrade);
-        mailboxes.map(RemoteServer).collect()
-    }
-
-    /// Tells all owners to end, and lets none begin. Does not wait.
-    pub(crate) fn begin_close(&self) {
-        self.owners.lock().closing = None;
-    }
-
-    /// Waits until they have ended; false where that took longer than until `deadline`.
-    pub(crate) fn finish_close(&self, deadline: Instant) -> bool {
-        let all = self.all();
-        all.iter().all(|owner| owner.0.wait_for_end(deadline))
-    }
+/// One remote server as it is now: published by its owner after each change.
+pub(crate) struct ServerSnapshot {
+    /// None where no main tunnel is set up.
+    pub(crate) main: Option<MainTunnelView>,
+    /// Closed when the server knows this connector by another name or password.
+    pub(crate) identity_changed: Receiver<()>,
 }
 
 impl RemoteServer {
-    /// Its origin.
-    pub(crate) fn origin(&self) -> &str {
-        &self.0.origin
+    /// Sends a command. An owner that has ended, with the program, takes none.
+    pub(super) fn send(self: &Arc<Self>, command: Command) {
+        // With the mailbox, so that the owner does not end over it.
+        let _ = self.commands.send((Arc::clone(self), command));
+    }
+
+    /// True if the owner has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.done.try_recv() != Err(TryRecvError::Empty)
+    }
+
+    /// Waits until it has; false where that took longer than until `deadline`.
+    pub(super) fn wait_for_end(&self, deadline: Instant) -> bool {
+        self.done.recv_deadline(deadline) != Err(RecvTimeoutError::Timeout)
     }
 
     /// Last state published by its owner.
     pub(crate) fn snapshot(&self) -> Arc<ServerSnapshot> {
-        self.0.snapshot()
+        Arc::clone(&self.snapshot.lock())
     }
 
+    /// Puts another snapshot in its place.
+    pub(super) fn publish(&self, snapshot: ServerSnapshot) {
+        let before = std::mem::replace(&mut *self.snapshot.lock(), Arc::new(snapshot));
+        // Whoever drops a tunnel last ends it, which is not for under the lock.
+        drop(before);
+    }
     /// Ends the main tunnel, as no application uses it. Does not wait.
-    pub(crate) fn retire_main_tunnel(&self) {
-        self.0.send(Command::RetireMainTunnel);
+    pub(crate) fn retire_main_tunnel(self: &Arc<Self>) {
+        self.send(Command::RetireMainTunnel);
     }
 
     /// Begins a quick-setup call; its answer is awaited until `stopped` is closed.
     pub(crate) fn begin_call(
-        &self,
+        self: &Arc<Self>,
         reload: bool,
         stopped: &Receiver<()>,
     ) -> Result<BegunCall, Ended> {
@@ -131,10 +82,10 @@ impl RemoteServer {
     }
 
     /// Has the main tunnel set up, where it is not.
-    pub(crate) fn set_up_main_tunnel(&self) -> MainTunnelWait {
+    pub(crate) fn set_up_main_tunnel(self: &Arc<Self>) -> MainTunnelWait {
         let (sender, progress) = crossbeam_channel::unbounded();
         let command = Command::SetUpMainTunnel { progress: sender };
-        self.0.send(command);
+        self.send(command);
         MainTunnelWait {
             progress,
             deadline: Instant::now() + MAIN_WAIT,
@@ -142,19 +93,19 @@ impl RemoteServer {
     }
 
     /// Forgets the credentials and ends the main tunnel; false where there are none on disk.
-    pub(crate) fn forget(&self) -> Result<Result<bool, store::Error>, Ended> {
+    pub(crate) fn forget(self: &Arc<Self>) -> Result<Result<bool, store::Error>, Ended> {
         self.ask(&crossbeam_channel::never(), |reply| Command::Forget {
             reply,
         })
     }
 
     fn ask<T>(
-        &self,
+        self: &Arc<Self>,
         stopped: &Receiver<()>,
         command: impl FnOnce(Sender<T>) -> Command,
     ) -> Result<T, Ended> {
         let (sender, reply) = crossbeam_channel::bounded(1);
-        self.0.send(command(sender));
+        self.send(command(sender));
         awaited(&reply, stopped)?.ok_or_else(broken_off)
     }
 }

@@ -15,50 +15,19 @@ pub(crate) struct MainTunnelView {
     /// Why it could not be set up.
     pub(super) error: Option<String>,
     /// Its tunnel.
-    pub(super) tunnel: Option<Arc<TunnelGroup>>,
-}
-
-/// Counters of a main tunnel.
-pub(crate) struct MainTunnelFigures {
-    pub(crate) is_up: bool,
-    /// Connections after the first.
-    pub(crate) reconnects: u64,
-    /// The last round trip.
-    pub(crate) latency_ms: Option<f64>,
+    pub(crate) tunnel: Option<Arc<TunnelGroup>>,
 }
 
 impl MainTunnelView {
+    /// Its tunnel as it is now.
+    pub(crate) fn snapshot(&self) -> Option<Snapshot> {
+        self.tunnel.as_ref().map(|tunnel| tunnel.snapshot())
+    }
+
     /// As `/api/tunnel` shows that of the server with this origin.
     pub(crate) fn shown(&self, origin: &str) -> MainTunnel {
-        let snapshot = self.tunnel.as_ref().map(|tunnel| tunnel.snapshot());
-        self.described(origin, snapshot.as_ref())
-    }
-
-    /// Its counters.
-    pub(crate) fn figures(&self) -> MainTunnelFigures {
-        let snapshot = self.tunnel.as_ref().map(|tunnel| tunnel.snapshot());
+        let snapshot = self.snapshot();
         let snapshot = snapshot.as_ref();
-        MainTunnelFigures {
-            is_up: snapshot.is_some_and(|snapshot| snapshot.status == Status::Connected),
-            reconnects: snapshot.map_or(0, |snapshot| snapshot.reconnects),
-            latency_ms: snapshot.and_then(latency_ms),
-        }
-    }
-
-    /// The host key change that it reports.
-    pub(crate) fn changed_host_key(&self) -> Option<HostKey> {
-        let snapshot = self.tunnel.as_ref()?.snapshot();
-        snapshot.error?.host_key.map(HostKey::from)
-    }
-
-    /// Ends its present pause.
-    pub(crate) fn retry(&self) {
-        if let Some(tunnel) = &self.tunnel {
-            tunnel.retry_now();
-        }
-    }
-
-    fn described(&self, origin: &str, snapshot: Option<&Snapshot>) -> MainTunnel {
         let status = match snapshot.map(|snapshot| snapshot.status) {
             Some(Status::Connected) => "connected",
             Some(Status::Connecting) => "connecting",

@@ -1,6 +1,7 @@
-//! One application's gateway: what is its own.
+//! One application's gateway: what is its own, and the way to the application.
 
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -8,22 +9,33 @@ use std::time::{Duration, Instant, SystemTime};
 use crossbeam_channel::Sender;
 
 use super::door::Door;
-use super::target::Target;
-use crate::gateway::{Beside, Events, GatewayState, Naming, RequestStats, Served, Server, path};
+use crate::gateway::{
+    Beside, Down, Events, GatewayState, Naming, Open, REFUSED, RequestStats, Served, Server,
+    TlsStream, path,
+};
 use crate::http::h1::head::Head;
+use crate::http::proxy::ByteStream;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
 use crate::manager::quick_setup::Setup;
 use crate::manager::request_log::{RequestLog, RequestRecord};
 use crate::net::authority::authority;
+use crate::net::keep_alive;
 use crate::sync::Mutex;
-use crate::tunnel::target::MayDial;
+use crate::tunnel::target::{self, MayDial};
+use crate::tunnel::ws::Tls;
 
 /// Time for which an answer that could not be passed on shows on the application's card. Default 60 s: health is checked
 /// every 30 s meanwhile.
 const RECENT: Duration = Duration::from_secs(60);
 /// Characters of its path that are logged. Default 100.
 const SHOWN_PATH: usize = 100;
+
+/// Time to connect, all addresses of a name together: the same as for a stream that is not HTTP.
+const CONNECT_WITHIN: Duration = crate::limits::CONNECT_WITHIN;
+/// Silence after which the kernel asks whether the application's machine is still there, and between its questions.
+const PROBE_AFTER: Duration = Duration::from_secs(60);
+const PROBE_EVERY: Duration = Duration::from_secs(15);
 
 /// One application's gateway.
 pub(crate) struct SiteGateway {
@@ -45,9 +57,8 @@ impl SiteGateway {
             requests: Arc::clone(&requests),
             missed,
         });
-        let is_tls = app.protocol == Protocol::Https;
-        let target = Target::new((&app.ip, app.port), is_tls, may_dial);
-        door.leads_to(target.into_open(Arc::clone(&naming), events.clone()));
+        let open = open(app, may_dial, Arc::clone(&naming), events.clone());
+        door.leads_to(open);
         let stats: Arc<RequestStats> = Arc::clone(&requests.stats);
         let beside = Beside { naming, events };
         let state = GatewayState::beside(beside, (door.clone(), Arc::clone(&door.auth)), stats);
@@ -56,11 +67,6 @@ impl SiteGateway {
             requests,
         }
     }
-
-    /// The visitor whose request this is, as far as anybody that is believed says it.
-    pub(super) fn source(&self, head: &Head) -> Option<IpAddr> {
-        self.state.source(head)
-    }
 }
 
 /// The names of an application, and what became of them.
@@ -68,14 +74,8 @@ pub(crate) struct SiteNames {
     pub(crate) naming: Arc<Naming>,
     /// It has sent a visitor to its own address, where no visitor is.
     is_self_named: AtomicBool,
-    /// The last answer to a visitor that could not be passed on.
-    refused: Mutex<Option<RefusedAnswer>>,
-}
-
-/// An answer that could not be passed on.
-struct RefusedAnswer {
-    at: Instant,
-    why: String,
+    /// When the last answer to a visitor could not be passed on, and why.
+    refused: Mutex<Option<(Instant, String)>>,
 }
 
 impl SiteNames {
@@ -104,19 +104,16 @@ impl SiteNames {
     /// Why an answer of the last [`RECENT`] could not be passed on, if one could not.
     pub(crate) fn refused_answer(&self) -> Option<String> {
         let refused = self.refused.lock();
-        let recent = refused.as_ref().filter(|it| it.at.elapsed() < RECENT);
-        recent.map(|refused| refused.why.clone())
+        let recent = refused.as_ref().filter(|(at, _)| at.elapsed() < RECENT);
+        recent.map(|(_, why)| why.clone())
     }
 
     /// Notes such an answer; true where nothing of the kind was noted lately.
     fn note_refused_answer(&self, why: &str) -> bool {
         let mut refused = self.refused.lock();
-        let is_known = |it: &RefusedAnswer| it.at.elapsed() < RECENT && it.why == why;
+        let is_known = |(at, known): &(Instant, String)| at.elapsed() < RECENT && known == why;
         let is_new = !refused.as_ref().is_some_and(is_known);
-        *refused = Some(RefusedAnswer {
-            at: Instant::now(),
-            why: why.to_owned(),
-        });
+        *refused = Some((Instant::now(), why.to_owned()));
         is_new
     }
 }
@@ -161,4 +158,40 @@ impl Events for AppEvents {
             self.missed();
         }
     }
+}
+
+/// Opens connections to an application for requests, under the name that `naming` has for each.
+fn open(app: &AppConfig, may_dial: MayDial, naming: Arc<Naming>, events: Arc<dyn Events>) -> Open {
+    let (host, port) = (app.ip.clone(), app.port);
+    // None for plain text. Whose certificate it is nobody can say, as the form does.
+    let tls = (app.protocol == Protocol::Https).then(Tls::unverified);
+    Arc::new(move |wanted| {
+        let name = naming.tls_name_of(&wanted.head.headers);
+        let unwanted = || wanted.visitor.has_left();
+        let socket = target::connect(&host, port, CONNECT_WITHIN, Some(&may_dial), unwanted);
+        let opened = socket.and_then(|socket| begin(socket, tls.as_ref(), (name, &host)));
+        opened.map_err(|error| {
+            log::debug!("cannot reach an application: {error}");
+            events.missed();
+            Down::Target(REFUSED.to_owned())
+        })
+    })
+}
+
+/// Begins TLS where the application speaks it.
+fn begin(
+    socket: TcpStream,
+    tls: Option<&Tls>,
+    (tls_name, host): (&str, &str),
+) -> io::Result<Box<dyn ByteStream>> {
+    socket.set_nodelay(true)?;
+    keep_alive(&socket, PROBE_AFTER, PROBE_EVERY, None)?;
+    let Some(tls) = tls else {
+        return Ok(Box::new(socket));
+    };
+    // A visitor may send any text for a name.
+    let named = tls.connection(tls_name);
+    let tls = named.or_else(|_| tls.connection(host));
+    let tls = tls.map_err(io::Error::other)?;
+    Ok(Box::new(TlsStream::new(tls, Box::new(socket))))
 }

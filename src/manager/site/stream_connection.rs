@@ -4,7 +4,6 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, LazyLock};
-use std::task::Waker;
 use std::time::{Duration, SystemTime};
 
 use super::site_gateway::SiteGateway;
@@ -16,11 +15,10 @@ use crate::http::proxy::{Client, ClientStream};
 use crate::http::server::connection_handler::{
     After, ClientConnection, ConnectionHandler, Progress, Reset,
 };
-use crate::http::server::{End, ExchangeSlot, HeadNow, Next, Requests};
+use crate::http::server::{End, ExchangeSlot, HeadNow, Next, Parkable, Requests};
 use crate::http::socket::would_block;
 use crate::http::{ApiError, Limits, Response, VisitorPresence};
 use crate::limits::HALF_CLOSED;
-use crate::tunnel::client::StreamThreads;
 use crate::tunnel::server::LocalStream;
 
 /// Time for the first byte of a request. Default 2 min: browsers open connections ahead; a relay opens one for a request
@@ -42,9 +40,11 @@ type StreamClient = Requests<LocalStream>;
 
 /// One stream.
 pub(super) struct StreamConnection {
+    /// Number among the parked ones.
+    pub(super) number: u64,
     gateway: Arc<SiteGateway>,
-    client: StreamClient,
-    handler: VisitorConnection,
+    pub(super) client: StreamClient,
+    pub(super) handler: VisitorConnection,
     presence: Option<VisitorPresence<IpAddr>>,
 }
 
@@ -64,6 +64,7 @@ pub(super) enum Work {
 impl StreamConnection {
     pub(super) fn new(gateway: &Arc<SiteGateway>, stream: LocalStream) -> StreamConnection {
         StreamConnection {
+            number: 0,
             gateway: Arc::clone(gateway),
             client: Requests::new(stream, Vec::new()),
             handler: VisitorConnection::beside(&gateway.state),
@@ -96,22 +97,12 @@ impl StreamConnection {
         }
     }
 
-    /// True if something of a request is there, or the end.
-    pub(super) fn is_asked(&self) -> bool {
-        self.client.stream.has_something()
-    }
-
     /// Refuses what it is asked, as too many others have threads.
     pub(super) fn turn_away(mut self) {
         let refusal = Refusal::new(503, "too many requests at once: try again later");
         if self.refuse(refusal, false) == After::Close {
             self.client.linger(&LIMITS, || false);
         }
-    }
-
-    /// Wakes `waker` from now on when there is something to read, and waits for nothing; see [`LocalStream::defer`].
-    pub(super) fn defer(&mut self, waker: Option<Waker>) -> bool {
-        self.client.stream.defer(waker)
     }
 
     fn serve(&mut self, head: &Head) -> After {
@@ -135,7 +126,7 @@ impl StreamConnection {
     /// The visitor is here from the first request on.
     fn note_visitor(&mut self, head: &Head) {
         let requests = &self.gateway.requests;
-        requests.keep_present(&mut self.presence, self.gateway.source(head));
+        requests.keep_present(&mut self.presence, self.gateway.state.source(head));
         requests.begin(SystemTime::now());
     }
 }
@@ -180,23 +171,20 @@ impl StreamConnection {
             Progress::Done(after) => Next::Needs(Work::End(after)),
         }
     }
+}
 
-    /// The kept connection has something to tell although nothing was asked.
-    pub(super) fn check_kept(&mut self) {
-        self.handler.check_upstream();
+impl Parkable for StreamConnection {
+    fn id(&self) -> u64 {
+        self.number
     }
 
     /// The connection to the application.
-    pub(super) fn upstream(&self) -> Option<BorrowedFd<'_>> {
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
         self.handler.upstream()
     }
 
-    pub(super) fn flush(&mut self) {
+    fn flush(&mut self) {
         self.client.stream.flush();
-    }
-
-    pub(super) fn threads(&self) -> StreamThreads {
-        self.client.stream.threads()
     }
 }
 

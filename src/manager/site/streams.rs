@@ -1,15 +1,15 @@
 //! The streams of one application, and the thread of those that have none: see [`carry`].
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::site_gateway::SiteGateway;
 use super::stream_connection::{IDLE_TIME, StreamConnection, Work};
-use crate::http::server::{Next, Parkable, Parked, ParkingLot, Steps, carry};
-use crate::sync::Permits;
+use crate::http::server::connection_handler::ConnectionHandler;
+use crate::http::server::{Next, Parked, ParkingLot, Steps, carry};
+use crate::sync::{Permits, spawn};
 use crate::tunnel::client::Serve;
 
 /// Bytes of stack of the thread: it seals and writes for a tunnel. Code that is not optimised needs more.
@@ -35,17 +35,11 @@ struct Ending(Arc<Streams>);
 #[derive(Default)]
 struct Streams {
     /// Made for the first one that is parked; none where that failed.
-    lot: OnceLock<Option<Arc<ParkingLot<ParkedStream>>>>,
+    lot: OnceLock<Option<Arc<ParkingLot<StreamConnection>>>>,
     /// The last number.
     number: AtomicU64,
     /// Streams that have a thread.
     threads: Permits,
-}
-
-/// One that is parked.
-struct ParkedStream {
-    number: u64,
-    connection: StreamConnection,
 }
 
 impl Drop for Ending {
@@ -59,7 +53,8 @@ impl Drop for Ending {
 impl Streams {
     /// Takes a new stream. One that asks nothing yet has no thread.
     fn accept(self: &Arc<Self>, connection: StreamConnection) {
-        let asked = if connection.is_asked() {
+        // Something of a request is there, or the end.
+        let asked = if connection.client.stream.has_something() {
             Some(connection)
         } else {
             self.park(connection)
@@ -71,7 +66,7 @@ impl Streams {
 
     /// Serves a stream on this thread until it ends, or is parked.
     fn run(self: &Arc<Self>, mut connection: StreamConnection, mut work: Work) {
-        connection.defer(None);
+        connection.client.stream.defer(None);
         let permit = self.threads.take(MOST_THREADS);
         if permit.is_none() && matches!(work, Work::Read | Work::Serve(_)) {
             return connection.turn_away();
@@ -87,12 +82,12 @@ impl Streams {
         let Some(lot) = self.lot() else {
             return Some(connection);
         };
-        let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
-        let waker = lot.waker(number);
-        if !connection.defer(Some(waker.clone())) {
+        connection.number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
+        let waker = lot.waker(connection.number);
+        if !connection.client.stream.defer(Some(waker.clone())) {
             return Some(connection);
         }
-        if let Err(error) = lot.park(ParkedStream { number, connection }) {
+        if let Err(error) = lot.park(connection) {
             log::warn!("cannot keep a stream: {error}");
         }
         // Its next request may have come before the waker.
@@ -100,7 +95,7 @@ impl Streams {
         None
     }
 
-    fn lot(self: &Arc<Self>) -> Option<&Arc<ParkingLot<ParkedStream>>> {
+    fn lot(self: &Arc<Self>) -> Option<&Arc<ParkingLot<StreamConnection>>> {
         let start = || {
             let failed = |error: &io::Error| log::warn!("each stream uses a thread: {error}");
             self.start().inspect_err(failed).ok()
@@ -108,54 +103,38 @@ impl Streams {
         self.lot.get_or_init(start).as_ref()
     }
 
-    fn start(self: &Arc<Self>) -> io::Result<Arc<ParkingLot<ParkedStream>>> {
+    fn start(self: &Arc<Self>) -> io::Result<Arc<ParkingLot<StreamConnection>>> {
         let lot = Arc::new(ParkingLot::new()?);
         let (streams, own) = (Arc::clone(self), Arc::clone(&lot));
         // A thread because it waits; ends with the application's tunnel.
-        std::thread::Builder::new()
-            .name("app-streams".into())
-            .stack_size(STACK)
-            .spawn(move || carry(&streams, &own))?;
+        spawn("app-streams", STACK, move || carry(&streams, &own))?;
         Ok(lot)
     }
 }
 
-impl Parkable for ParkedStream {
-    fn id(&self) -> u64 {
-        self.number
-    }
-
-    fn socket(&self) -> Option<BorrowedFd<'_>> {
-        self.connection.upstream()
-    }
-
-    fn flush(&mut self) {
-        self.connection.flush();
-    }
-}
-
-impl Steps<ParkedStream> for Streams {
+impl Steps<StreamConnection> for Streams {
     type Work = Work;
 
     /// The waker is the stream's, the socket the application's.
-    fn next(&self, parked: &mut Parked<ParkedStream>, is_woken: bool) -> Next<Work> {
-        let connection = &mut parked.one.connection;
+    fn next(&self, parked: &mut Parked<StreamConnection>, is_woken: bool) -> Next<Work> {
+        let connection = &mut parked.one;
         match (parked.waits, is_woken) {
             (false, true) => connection.read_now(),
             (true, false) => connection.go_on(),
             // The visitor has left, or sends more already.
             (true, true) => Next::Needs(Work::Finish),
             (false, false) => {
-                connection.check_kept();
+                // The kept connection has something to tell although nothing was asked.
+                connection.handler.check_upstream();
                 Next::Unchanged
             }
         }
     }
 
-    fn leave(self: &Arc<Self>, one: ParkedStream, work: Work) {
-        let threads = one.connection.threads();
+    fn leave(self: &Arc<Self>, one: StreamConnection, work: Work) {
+        let threads = one.client.stream.threads();
         let streams = Arc::clone(self);
-        if let Err(error) = threads.run(move || streams.run(one.connection, work)) {
+        if let Err(error) = threads.run(move || streams.run(one, work)) {
             log::warn!("stream ended: no thread for it: {error}");
         }
     }

@@ -18,7 +18,7 @@ mod timing;
 mod tunnel;
 mod way;
 
-pub(crate) use super::mux::{Serve, StreamThreads};
+pub(crate) use super::mux::Serve;
 pub(crate) use backoff::Pauses;
 pub(crate) use dial::GREETING;
 pub use failure::{Class, Failure, HostKeyChange};

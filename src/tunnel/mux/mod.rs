@@ -74,8 +74,8 @@ mod writer_thread;
 
 pub(super) use connection::Mux;
 pub(super) use end::End;
+pub(crate) use local_stream::Serve;
 pub use local_stream::{LocalStream, OpenError, StreamEnd};
-pub(crate) use local_stream::{Serve, StreamThreads};
 pub(super) use options::Options;
 pub(super) use run::{FAREWELL, Handler};
 pub use stats::{PortStats, Traffic};

@@ -43,7 +43,10 @@ const VERSION: u64 = 1;
 const FILE_CAP: u64 = crate::limits::APP_FILE;
 
 pub(super) fn export(parsed: &Parsed) -> Result<(), Failure> {
-    let unread = |error: Error| Failure::operation(error.to_string()).hint_if(error.hint());
+    let unread = |error| match error {
+        Error::Store(error) => Failure::from(error),
+        other => Failure::operation(other.to_string()),
+    };
     let stored = AppStore::new(data_dir()?).list().map_err(unread)?;
     let shown: Vec<App> = stored.iter().map(AppConfig::shown).collect();
     let apps: Vec<&AppConfig> = match parsed.operands() {

@@ -11,7 +11,7 @@ use crate::cli::manager_client::Manager;
 use crate::manager::ServerUrl;
 use crate::manager::app::AppConfig;
 use crate::manager::diagnosis::{
-    ConnectionProblem, DialProblem, QuickSetupLook, Standing, look_at_application, look_at_server,
+    ConnectionProblem, Look, NoAnswer, Standing, look_at_application, look_at_server,
     look_at_standing, look_at_tunnel,
 };
 use crate::store::{Credentials, DataDir};
@@ -67,7 +67,7 @@ pub(super) fn server(home: &DataDir, server: &ServerUrl, files: &Files) -> Vec<F
         look.connection
             .map(|connected| connection(server, connected)),
     );
-    if let Some(Ok(QuickSetupLook {
+    if let Some(Ok(Look {
         clock: Some(there), ..
     })) = &look.quick_setup
     {
@@ -100,7 +100,7 @@ fn connection(server: &ServerUrl, connected: Result<(), ConnectionProblem>) -> F
     }
 }
 
-fn quick_setup(server: &ServerUrl, found: Result<QuickSetupLook, DialProblem>) -> Finding {
+fn quick_setup(server: &ServerUrl, found: Result<Look, NoAnswer>) -> Finding {
     const CHECK: &str = "quick-setup";
     const HINT: &str = "check the URL: give the relay's, not a site's";
     match found {

@@ -6,7 +6,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 
 use crate::cli::failure::printable;
 use crate::cli::output::print;
-use crate::manager::{Reach, Running};
+use crate::manager::Running;
 
 /// Time in which is said whether the server is reached. Default 30 s: a main tunnel has as long.
 const REACHED_WITHIN: Duration = Duration::from_secs(30);
@@ -24,7 +24,7 @@ pub(super) fn of(running: &Running, sites: Option<&str>, is_quiet: bool) -> Stri
         (Some(sites), _) => {
             format!("Relay: built in, for this machine only\nSites: {sites}\n")
         }
-        (None, Some((server, Reach::NotAsked))) => {
+        (None, Some((server, None))) => {
             format!("Relay: {server}, contacted at the first connect\n")
         }
         (None, Some((server, _))) => format!("Relay: {server}\n"),
@@ -43,11 +43,13 @@ pub(super) fn tell_reach(running: &Running, stopped: &Receiver<()>) -> bool {
     let until = Instant::now() + REACHED_WITHIN;
     while Instant::now() < until {
         let line = match running.server() {
-            Some((server, Reach::Reached)) => format!("Relay: {server} is reachable\n"),
-            Some((server, Reach::Failing(error))) => {
+            Some((server, Some(main))) if main.status == "connected" => {
+                format!("Relay: {server} is reachable\n")
+            }
+            Some((server, Some(main))) if !main.error.is_empty() => {
                 format!(
                     "Relay: {server} is unreachable, retrying: {}\n",
-                    printable(&error)
+                    printable(&main.error)
                 )
             }
             Some(_) => String::new(),

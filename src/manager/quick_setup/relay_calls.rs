@@ -1,13 +1,19 @@
-//! The call that gives back what a relay holds for an application.
+//! Calls that only relays of ours know: they give back what one holds for an application, and ask whether it would let
+//! this connector in.
 
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use serde_json::Value;
+use zeroize::Zeroizing;
 
-use super::call::{self, NoReply, Reply};
+use super::call;
+use super::failure::Failure;
+use super::redact::SentSecrets;
+use crate::api::relay::SetupCall;
 use crate::manager::ServerUrl;
-use crate::store::Credentials;
+use crate::store::{Credentials, to_json};
+use crate::sync::spawn;
 
 /// Time for all of it: nobody waits for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,35 +29,20 @@ pub(crate) fn release(
 ) -> Receiver<()> {
     let (calling, done) = crossbeam_channel::bounded(0);
     // Ends with the call, or the process.
-    let spawned = std::thread::Builder::new()
-        .name("release".into())
-        .stack_size(STACK)
-        .spawn(move || {
-            let _calling: Sender<()> = calling;
-            match call(&server, &credentials, &client_app_id) {
-                Ok(reply) => {
-                    log::debug!("application {client_app_id}: released: {}", reply.status);
-                }
-                Err(NoReply::Passing(reason)) => {
-                    log::debug!("application {client_app_id}: not released: {reason}");
-                }
-                Err(NoReply::Lasting(failure)) => {
-                    log::debug!("application {client_app_id}: not released: {failure}");
-                }
+    let spawned = spawn("release", STACK, move || {
+        let _calling: Sender<()> = calling;
+        let why = match call::release(&server, &credentials, &client_app_id, TIMEOUT) {
+            Ok(reply) => {
+                return log::debug!("application {client_app_id}: released: {}", reply.status);
             }
-        });
+            Err(failure) => failure.into_reason(),
+        };
+        log::debug!("application {client_app_id}: not released: {why}");
+    });
     if let Err(error) = spawned {
         log::debug!("no thread to release an application: {error}");
     }
     done
-}
-
-fn call(server: &ServerUrl, credentials: &Credentials, id: &str) -> Result<Reply, NoReply> {
-    let account = (
-        credentials.connector_name.as_str(),
-        credentials.password.as_str(),
-    );
-    call::release(server, account, id, TIMEOUT)
 }
 
 /// Gives back what a relay holds for an application, with the name of its site, which anybody can have then. Waits for the
@@ -61,11 +52,8 @@ pub(crate) fn release_name(
     credentials: &Credentials,
     id: &str,
 ) -> Result<(), String> {
-    let reply = call(server, credentials, &format!("{id}?name=free"));
-    let reply = reply.map_err(|error| match error {
-        NoReply::Passing(reason) => reason,
-        NoReply::Lasting(failure) => failure.to_string(),
-    })?;
+    let reply = call::release(server, credentials, &format!("{id}?name=free"), TIMEOUT);
+    let reply = reply.map_err(Failure::into_reason)?;
     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     match answer
         .pointer("/data/name_released")
@@ -94,12 +82,40 @@ pub enum Standing {
 
 /// Asks a relay of ours by giving back what no application is called; nothing changes. None where no such relay answers.
 pub(crate) fn standing(server: &ServerUrl, credentials: &Credentials) -> Option<Standing> {
-    let reply = call(server, credentials, "none").ok()?;
+    let reply = call::release(server, credentials, "none", TIMEOUT).ok()?;
     let said = String::from_utf8_lossy(&reply.body);
     match reply.status {
         404 if said.contains("no such application") => Some(Standing::Known),
         401 if said.contains("of this connector is wrong") => Some(Standing::Refused),
         403 if said.contains("revoked by") => Some(Standing::Revoked),
         _ => None,
+    }
+}
+
+/// Asks whether a server would let this connector in with the token, and sets nothing up. `Ok(false)`: the server knows no
+/// such question, and only a call will tell.
+pub(crate) fn would_enrol(
+    server: &ServerUrl,
+    credentials: &Credentials,
+    enroll_token: &str,
+    timeout: Duration,
+) -> Result<bool, Failure> {
+    let body = SetupCall {
+        protocol: "http".to_owned(),
+        ip: "127.0.0.1".to_owned(),
+        port: 80,
+        connector_name: credentials.connector_name.clone(),
+        password: credentials.password.clone(),
+        enroll_token: Some(Zeroizing::new(enroll_token.to_owned())),
+        ..SetupCall::default()
+    };
+    let body = to_json(&body).expect("strings, numbers and booleans have a JSON form");
+    let reply = call::post(server, call::ENROLMENT, &body, timeout)?;
+    let said = SentSecrets::of(&body).said(&reply.body);
+    match reply.status {
+        200..=299 => Ok(true),
+        401 => Err(Failure::Unauthorized { said }),
+        status @ (403 | 429) => Err(Failure::Status { status, said }),
+        _ => Ok(false),
     }
 }
