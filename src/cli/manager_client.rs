@@ -118,7 +118,7 @@ impl Manager {
 /// Nothing runs on the directory.
 pub(crate) fn not_running(home: &DataDir) -> Failure {
     let dir = home.dir().display();
-    Failure::operation(format!("'postern start' is not running on {dir}"))
+    Failure::operation(format!("'postern start' is not running on {dir}")).code(503)
 }
 
 impl Deref for Manager {
@@ -154,6 +154,7 @@ impl From<Error> for Failure {
         };
         let failure = Self::operation(printable(&message));
         let failure = failure.hint_if(hint.map(|hint| printable(&hint)));
+        let failure = failure.code(u16::try_from(code).unwrap_or(500));
         match code {
             429 => failure.exit_status(OVER_LIMIT),
             _ => failure,

@@ -130,7 +130,8 @@ fn run_plugin(plugin: &BuiltIn, protocol: &str, arguments: &[String]) -> Result<
     if let Some(text) = plugin.help(protocol, arguments) {
         return print(&text);
     }
-    plugin::require(protocol, plugin.name())?;
+    let is_json = arguments.iter().any(|argument| argument == "--json");
+    plugin::require(protocol, plugin.name()).map_err(|failure| failure.in_json(is_json))?;
     plugin.run(protocol, arguments)
 }
 

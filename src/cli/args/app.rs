@@ -150,7 +150,7 @@ pub(crate) const QR_CODE: Command = Command {
     operand_count: 1..=usize::MAX,
     brief: "show the link as a QR code",
     about: "Shows the link of a connected application, with its code if it has one, as a QR code.",
-    flags: &[],
+    flags: &[JSON],
     ..CONNECT
 };
 #[rustfmt::skip]
@@ -169,7 +169,7 @@ pub(crate) const TRUST: Command = Command {
     operand_count: 1..=1,
     brief: "trust a changed host key",
     about: "Shows the old and the new host key of an application's relay, and asks whether to trust the new one.",
-    flags: &[YES],
+    flags: &[YES, JSON],
     ..CONNECT
 };
 #[rustfmt::skip]

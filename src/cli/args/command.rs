@@ -140,7 +140,7 @@ impl Command {
         if parsed.wants_help() {
             return print(&self.help(self.name));
         }
-        action(&parsed)
+        action(&parsed).map_err(|failure| failure.in_json(parsed.wants_json()))
     }
 
     /// Runs the subcommand that the first word names; without one the help is what is wrong.
@@ -350,6 +350,11 @@ impl Parsed {
     /// True if `--help` was given.
     pub(crate) fn wants_help(&self) -> bool {
         self.has(&HELP)
+    }
+
+    /// True if the command has `--json`, and it was given.
+    pub(crate) fn wants_json(&self) -> bool {
+        self.has(&Flag::switch("json", ""))
     }
 
     /// True if the flag was given, by either name.

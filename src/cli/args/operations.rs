@@ -165,7 +165,7 @@ Exit status: 0 added, 1 failed, 2 invalid command line, 3 added but unreachable,
         name: "server remove",
         brief: "remove a relay",
         about: "Removes a relay and its enrolment token from the list.",
-        flags: &[],
+        flags: &[JSON],
         environment: &[env::HOME],
         notes: "",
         ..ADD
@@ -175,13 +175,14 @@ Exit status: 0 added, 1 failed, 2 invalid command line, 3 added but unreachable,
         operands: "URL|none",
         brief: "set the relay that 'postern start' uses",
         about: "Sets the relay that 'postern start' uses without --server; 'none' selects the built-in relay.",
+        flags: &[],
         ..REMOVE
     };
     pub(crate) const TRUST: Command = Command {
         name: "server trust",
         brief: "trust a changed host key",
         about: "Shows the old and the new host key of a relay, and asks whether to trust the new one.",
-        flags: &[YES],
+        flags: &[YES, JSON],
         notes: "Exit status: 0 trusted, 1 the key has not changed, 3 unreachable, 4 not trusted.",
         ..REMOVE
     };

@@ -10,7 +10,6 @@ use super::app;
 use crate::api::App;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::operations::{FOLLOW, LOGS};
-use crate::cli::args::table::JSON;
 use crate::cli::failure::{Failure, printable};
 use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
@@ -35,7 +34,7 @@ fn show(parsed: &Parsed) -> Result<(), Failure> {
     let mut reader = Reader {
         manager,
         only,
-        is_json: parsed.has(&JSON),
+        is_json: parsed.wants_json(),
         seen: BTreeMap::new(),
     };
     print(&reader.news()?)?;

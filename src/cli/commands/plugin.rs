@@ -1,11 +1,10 @@
 //! `postern plugin add|remove|list`.
 
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::JSON;
 use crate::cli::args::table::plugin::{ADD, GROUP, LIST, REMOVE};
 use crate::cli::columns::print_table;
 use crate::cli::failure::{Failure, printable, quoted};
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json};
 use crate::cli::plugins::{BuiltIn, PLUGINS, named};
 use crate::plugin::{Error, Installed, Registry};
 use crate::store::DataDir;
@@ -67,8 +66,8 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
 
 fn list(parsed: &Parsed) -> Result<(), Failure> {
     let plugins = registry()?.list().map_err(failed)?;
-    if parsed.has(&JSON) {
-        return print(&format!("{:#}\n", serde_json::json!(plugins)));
+    if parsed.wants_json() {
+        return print_json(&plugins);
     }
     if plugins.is_empty() {
         return print("No plugins are added. Run 'postern plugin add mysql' to add one.\n");

@@ -11,12 +11,11 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::operations::server::{
     ADD, DEFAULT, DEFAULT_FLAG, ENROLL_TOKEN, GROUP, LABEL, LIST, REMOVE, TRUST,
 };
-use crate::cli::args::table::JSON;
 use crate::cli::args::values::{TOKEN_VARIABLE, environment};
 use crate::cli::columns::print_table;
 use crate::cli::failure::{Failure, OVER_LIMIT, REFUSED, UNREACHABLE, printable, warn};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
 use crate::manager::diagnosis::{
@@ -57,8 +56,8 @@ fn open() -> Result<Manager, Failure> {
 
 fn list(parsed: &Parsed) -> Result<(), Failure> {
     let servers = open()?.servers()?;
-    if parsed.has(&JSON) {
-        return print(&format!("{:#}\n", json!(servers)));
+    if parsed.wants_json() {
+        return print_json(&servers);
     }
     let rows: Vec<[String; 6]> = servers.iter().map(row).collect();
     print_table(
@@ -101,7 +100,7 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
         .value(&ENROLL_TOKEN)
         .or_else(|| environment(TOKEN_VARIABLE));
     let token = token.map(Zeroizing::new);
-    let unreached = look(parsed.operand(), token.as_deref())?;
+    let (unreached, refusal) = look(parsed.operand(), token.as_deref())?;
     let update = ServerUpdate {
         url: parsed.operand().to_owned(),
         label: parsed.value(&LABEL).map(Some),
@@ -110,30 +109,38 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     };
     let server = open()?.put_server(&update).map_err(unsaved)?;
     let url = printable(&server.url);
-    print(&match (parsed.has(&JSON), server.default, &unreached) {
-        (true, ..) => format!("{:#}\n", json!(server)),
-        (_, true, _) => format!("{url} is saved; 'postern start' uses it\n"),
-        (_, _, Some(_)) => format!("{url} is saved\n"),
-        _ => {
-            format!("{url} is saved; 'postern server default {url}' makes it the default\n")
-        }
-    })?;
+    let after = match (server.default, &unreached) {
+        (true, _) => "; 'postern start' uses it".to_owned(),
+        (false, Some(_)) => String::new(),
+        (false, None) => format!("; 'postern server default {url}' makes it the default"),
+    };
+    if !parsed.wants_json() {
+        print(&format!("{url} is saved{after}\n"))?;
+    }
+    if let Some(why) = refusal.filter(|_| !server.has_enroll_token) {
+        warn(&format!(
+            "{url} would refuse this machine: {}\n\
+             no enrolment token was given: ask its operator for one, then run 'postern server add {url} \
+             --enroll-token TOKEN'",
+            printable(&why)
+        ));
+    }
     match unreached {
-        Some(failure) => Err(failure),
+        Some(failure) => Err(failure.answer(json!(server))),
+        None if parsed.wants_json() => print_json(&server),
         None => Ok(()),
     }
 }
 
-/// Why a new server is not reached, where it is not; fails where it would not let this machine in.
-fn look(typed: &str, token: Option<&String>) -> Result<Option<Failure>, Failure> {
+/// Why a new server is not reached, and why it would refuse this machine without a token; fails where it refuses the token.
+fn look(typed: &str, token: Option<&String>) -> Result<(Option<Failure>, Option<String>), Failure> {
     let url = ServerUrl::parse(typed, true).map_err(|why| ADD.usage(why))?;
-    let credentials = match token {
-        Some(_) => Some(CredentialStore::new(data_dir()?).load(url.origin())?),
-        None => None,
-    };
-    let enrolling = credentials.as_ref().zip(token.map(String::as_str));
-    let (why, status) = match look_at_new_server(&url, enrolling) {
-        Ok(()) => return Ok(None),
+    let credentials = CredentialStore::new(data_dir()?).load(url.origin())?;
+    let given = token.map_or("", String::as_str);
+    let (why, status) = match look_at_new_server(&url, Some((&credentials, given))) {
+        Ok(()) => return Ok((None, None)),
+        Err(ServerProblem::Refused(why)) if token.is_none() => return Ok((None, Some(why))),
+        Err(ServerProblem::OverLimit(_)) if token.is_none() => return Ok((None, None)),
         Err(ServerProblem::Unreachable {
             why,
             advice,
@@ -145,7 +152,7 @@ fn look(typed: &str, token: Option<&String>) -> Result<Option<Failure>, Failure>
             );
             let status = if is_refusal { REFUSED } else { UNREACHABLE };
             let failure = Failure::operation(message).hint(hint).exit_status(status);
-            return Ok(Some(failure));
+            return Ok((Some(failure), None));
         }
         Err(ServerProblem::Refused(why)) => (why, REFUSED),
         Err(ServerProblem::OverLimit(why)) => (why, OVER_LIMIT),
@@ -201,8 +208,11 @@ fn unknown(url: &ServerUrl) -> Failure {
 fn remove(parsed: &Parsed) -> Result<(), Failure> {
     let url = ServerUrl::parse(parsed.operand(), true).map_err(|why| REMOVE.usage(why))?;
     let removed = open()?.remove_server(&url.to_string());
-    removed.map_err(unsaved)?;
-    print(&format!("{url} is removed\n"))
+    let removed = removed.map_err(unsaved)?;
+    match parsed.wants_json() {
+        true => print_json(&removed),
+        false => print(&format!("{url} is removed\n")),
+    }
 }
 
 /// Adds a hint where a server is not saved or removed.
@@ -228,7 +238,10 @@ fn trust(parsed: &Parsed) -> Result<(), Failure> {
         let _ = manager.trust(&shown);
     }
     trust_host_key(&home, &change).map_err(Failure::operation)?;
-    print("The new key is trusted.\n")
+    match parsed.wants_json() {
+        true => print_json(&json!({"host_key": shown})),
+        false => print("The new key is trusted.\n"),
+    }
 }
 
 /// The key that its tunnel server shows, where that is not the known one.

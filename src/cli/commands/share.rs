@@ -10,7 +10,7 @@ use std::io::Write;
 use super::sharing::alone::Alone;
 use super::sharing::line::{given_token, name_by_target, server};
 use super::sharing::session::{Outcome, Session};
-use super::sharing::teller::Teller;
+use super::sharing::teller::{self, Teller};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::share::COMMANDS;
 use crate::cli::args::table::VERBOSE;
@@ -32,7 +32,9 @@ pub(crate) fn command(word: &str) -> Option<&'static Command> {
 
 /// Shares until a signal, or until the time is over.
 pub(crate) fn run(command: &'static Command, arguments: &[String]) -> Result<(), Failure> {
-    command.run(arguments, |parsed| share(command, parsed))
+    command.run(arguments, |parsed| {
+        share(command, parsed).map_err(teller::failed)
+    })
 }
 
 fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {

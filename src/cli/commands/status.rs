@@ -8,12 +8,12 @@ use super::app;
 use crate::api::{App, ConnectionState, Server};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::operations::STATUS;
-use crate::cli::args::table::{JSON, WIDE};
+use crate::cli::args::table::WIDE;
 use crate::cli::clock::Zone;
 use crate::cli::columns::print_fitting;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::manager_client::{Manager, not_running};
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
 use crate::store::time::{in_words, parse_rfc3339};
 
@@ -30,23 +30,24 @@ fn show(parsed: &Parsed) -> Result<(), Failure> {
         true => manager.servers()?,
         false => Vec::new(),
     };
-    if parsed.has(&JSON) {
-        let shown = json!({
-            "running": manager.is_running(),
-            "url": manager.url(),
-            "pid": manager.is_running().then_some(manager.pid),
-            "servers": servers,
-            "applications": apps.iter().map(without_codes).collect::<Vec<_>>(),
-        });
-        print(&format!("{shown:#}\n"))?;
-    } else {
+    let shown = json!({
+        "running": manager.is_running(),
+        "url": manager.url(),
+        "pid": manager.is_running().then_some(manager.pid),
+        "servers": servers,
+        "applications": apps.iter().map(without_codes).collect::<Vec<_>>(),
+    });
+    if !parsed.wants_json() {
         tell(&manager, &servers, &apps, parsed.has(&WIDE))?;
     }
-    if manager.is_running() {
-        return Ok(());
+    if !manager.is_running() {
+        let hint = "run 'postern start', or 'postern service install' to run it always";
+        return Err(not_running(&home).hint(hint).answer(shown));
     }
-    let hint = "run 'postern start', or 'postern service install' to run it always";
-    Err(not_running(&home).hint(hint))
+    match parsed.wants_json() {
+        true => print_json(&shown),
+        false => Ok(()),
+    }
 }
 
 fn tell(manager: &Manager, servers: &[Server], apps: &[App], is_wide: bool) -> Result<(), Failure> {

@@ -1,13 +1,13 @@
 //! `postern app add`: an address and flags become an application.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::connect;
 use super::connecting::Patience;
 use super::select::{enroll, named, of_app, unsaved};
 use super::warning;
 use crate::api::App;
-use crate::cli::args::app::{ADD, AND_CONNECT, DB_PASS, DISPLAY_NAME, JSON, READWRITE, REPLACE};
+use crate::cli::args::app::{ADD, AND_CONNECT, DB_PASS, DISPLAY_NAME, READWRITE, REPLACE};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::{GUEST, NAME, SITE_NAME};
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
@@ -15,7 +15,7 @@ use crate::cli::failure::{Failure, quoted, warn};
 use crate::cli::fields::{self, Fields};
 use crate::cli::link;
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
 use crate::manager::protocol::Protocol;
@@ -58,8 +58,8 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
 }
 
 fn tell(parsed: &Parsed, added: &App) -> Result<(), Failure> {
-    match parsed.has(&JSON) {
-        true => print(&format!("{:#}\n", json!(added))),
+    match parsed.wants_json() {
+        true => print_json(added),
         false => print(&format!("{}\n", added.id)),
     }
 }
@@ -74,7 +74,10 @@ fn connect_it(manager: &Manager, added: &App, parsed: &Parsed) -> Result<(), Fai
         Patience::default(),
     );
     if done.is_err() {
-        tell(parsed, added)?;
+        // As JSON it is printed with the error.
+        if !parsed.wants_json() {
+            tell(parsed, added)?;
+        }
         let (name, kept) = (&one.name, quoted(&added.name));
         warn(&format!(
             "saved as {kept}, not connected; fix it with 'postern app edit {name} …' or remove it with 'postern app \
@@ -173,6 +176,8 @@ pub(super) fn guest_only_reads(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn body(line: &[&str]) -> Result<Value, Failure> {

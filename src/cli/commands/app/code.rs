@@ -6,13 +6,13 @@ use serde_json::json;
 
 use super::select::{Selected, selected};
 use crate::api::App;
-use crate::cli::args::app::{CODE, JSON, NEW, QR_CODE, SIGN_OUT};
+use crate::cli::args::app::{CODE, NEW, QR_CODE, SIGN_OUT};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::QR;
 use crate::cli::failure::{Failure, UNREACHABLE};
 use crate::cli::link;
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json_line};
 use crate::cli::serve::data_dir;
 use crate::http::Method;
 
@@ -34,17 +34,15 @@ pub(super) fn code(parsed: &Parsed) -> Result<(), Failure> {
         let Some(code) = code_of(link) else {
             // A new code is made all the same, and is in the next link.
             if parsed.has(&NEW) && shown.invisible {
-                let none = json!({"id": app.id, "code": null, "auth_url": null});
-                return match parsed.has(&JSON) {
-                    true => print(&format!("{none}\n")),
+                return match parsed.wants_json() {
+                    true => print_json_line(&json!({"id": app.id, "code": null, "auth_url": null})),
                     false => Ok(()),
                 };
             }
             return Err(without_code(app, &shown));
         };
-        if parsed.has(&JSON) {
-            let shown = json!({"id": app.id, "code": code, "auth_url": link});
-            return print(&format!("{shown}\n"));
+        if parsed.wants_json() {
+            return print_json_line(&json!({"id": app.id, "code": code, "auth_url": link}));
         }
         print(&format!("{code}\n{}\n", link.escape_default()))?;
         if parsed.has(&QR) {
@@ -61,7 +59,11 @@ pub(super) fn qr(parsed: &Parsed) -> Result<(), Failure> {
             return Err(not_connected(app));
         }
         let link = link::of(&result);
-        print(&format!("{}{link}\n", link::qr(link.clone())?))
+        let qr = link::qr(link.clone())?;
+        match parsed.wants_json() {
+            true => print_json_line(&json!({"id": app.id, "link": link, "qr": qr})),
+            false => print(&format!("{qr}{link}\n")),
+        }
     })
 }
 
@@ -69,9 +71,6 @@ pub(super) fn sign_out(parsed: &Parsed) -> Result<(), Failure> {
     each(&SIGN_OUT, parsed, |manager, app| {
         let path = format!("/api/apps/{}/signout", app.id);
         let (status, shown) = manager.call_for_status(Method::Post, &path, None::<&()>)?;
-        if parsed.has(&JSON) {
-            print(&format!("{shown}\n"))?;
-        }
         if status == NOT_IN_FORCE_YET {
             let message = format!(
                 "the relay has not signed out the visitors of {} yet",
@@ -79,9 +78,13 @@ pub(super) fn sign_out(parsed: &Parsed) -> Result<(), Failure> {
             );
             return Err(Failure::operation(message)
                 .hint("postern repeats the request until the relay answers")
-                .exit_status(UNREACHABLE));
+                .exit_status(UNREACHABLE)
+                .answer(shown));
         }
-        Ok(())
+        match parsed.wants_json() {
+            true => print_json_line(&shown),
+            false => Ok(()),
+        }
     })
 }
 

@@ -2,14 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::connecting::{Patience, wait_connected};
 use super::listing::extending;
 use super::select::{Selected, names_some, selected};
-use crate::api::ConnectResult;
 use crate::api::ConnectionState::{Disconnected, Idle};
-use crate::cli::args::app::{ALL, CONNECT, DISCONNECT, JSON, NO_WAIT, RECONNECT, TIMEOUT};
+use crate::api::{App, ConnectResult};
+use crate::cli::args::app::{ALL, CONNECT, DISCONNECT, NO_WAIT, RECONNECT, TIMEOUT};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::{QR, SITE_NAME};
 use crate::cli::args::table::QUIET;
@@ -17,7 +17,7 @@ use crate::cli::args::values::whole_seconds;
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::link;
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json, print_json_line};
 use crate::cli::serve::data_dir;
 use crate::cli::signals::SignalWatch;
 use crate::manager::EXTEND;
@@ -90,6 +90,16 @@ pub(super) fn connect_each(
             Err(failure) => failures.push((app, failure)),
         }
     }
+    let names = selected.len() > 1;
+    let failed = |app: &Selected, failure: Failure| {
+        let shown = || manager.app(&app.id).ok().map(|app| shown(&app));
+        let answer = parsed.wants_json().then(shown).flatten();
+        let failure = answer.into_iter().fold(failure, Failure::answer);
+        match names {
+            true => failure.about(&app.label),
+            false => failure,
+        }
+    };
     for app in begun {
         let result = match &interrupted {
             Some(interrupted) => {
@@ -97,28 +107,41 @@ pub(super) fn connect_each(
             }
             None => manager.status(&app.id).map_err(Failure::from),
         };
-        let told = result.and_then(|result| tell(app, &result, parsed, selected.len() > 1));
+        let told = result.and_then(|result| tell(manager, app, result, parsed, names));
         if let Err(failure) = told {
             if failure.is_interruption() {
-                return Err(failure);
+                return Err(failed(app, failure));
             }
             failures.push((app, failure));
         }
     }
     let last = failures.pop();
     for (app, failure) in failures {
-        failure.about(&app.label).report();
+        let failure = failed(app, failure).in_json(parsed.wants_json());
+        failure.report();
     }
     match last {
-        Some((app, failure)) if selected.len() > 1 => Err(failure.about(&app.label)),
-        Some((_, failure)) => Err(failure),
+        Some((app, failure)) => Err(failed(app, failure)),
         None => Ok(()),
     }
 }
 
+/// An application as `app show` prints it, with members of its connection that it has no others for.
+fn shown(app: &App) -> Value {
+    let mut shown = json!(app);
+    let result = json!(app.connection.as_ref());
+    if let (Some(members), Value::Object(result)) = (shown.as_object_mut(), result) {
+        for (name, value) in result {
+            members.entry(name).or_insert(value);
+        }
+    }
+    shown
+}
+
 fn tell(
+    manager: &Manager,
     app: &Selected,
-    result: &ConnectResult,
+    result: ConnectResult,
     parsed: &Parsed,
     names: bool,
 ) -> Result<(), Failure> {
@@ -148,13 +171,15 @@ fn tell(
         };
         warn(&format!("{who}connected, but {error}{hint}"));
     }
-    if parsed.has(&JSON) {
-        let mut result = json!(result);
-        if let Some(members) = result.as_object_mut().filter(|_| names) {
-            members.insert("id".into(), json!(app.id));
-            return print(&format!("{result}\n"));
-        }
-        return print(&format!("{result:#}\n"));
+    if parsed.wants_json() {
+        let app = App {
+            connection: Some(result),
+            ..manager.app(&app.id)?
+        };
+        return match names {
+            true => print_json_line(&shown(&app)),
+            false => print_json(&shown(&app)),
+        };
     }
     let prefix = if names {
         format!("{}\t", app.label)
@@ -168,7 +193,7 @@ fn tell(
         .collect();
     print(&lines.concat())?;
     if parsed.has(&QR) {
-        print(&link::qr(link::of(result))?)?;
+        print(&link::qr(link::of(&result))?)?;
     }
     Ok(())
 }
@@ -178,9 +203,8 @@ pub(super) fn disconnect(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::running(&data_dir()?)?;
     for app in selected(&DISCONNECT, parsed, &manager.apps()?)? {
         let status = manager.disconnect(&app.id)?;
-        if parsed.has(&JSON) {
-            let shown = json!({"id": app.id, "status": status});
-            print(&format!("{shown}\n"))?;
+        if parsed.wants_json() {
+            print_json_line(&json!({"id": app.id, "status": status}))?;
         }
     }
     Ok(())

@@ -7,14 +7,14 @@ use super::pending;
 use super::select::{enroll, of_app, selected, unsaved};
 use super::warning;
 use crate::api::App;
-use crate::cli::args::app::{ADDRESS, DB_PASS, DB_USER, EDIT, JSON};
+use crate::cli::args::app::{ADDRESS, DB_PASS, DB_USER, EDIT};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::ENROLL_TOKEN;
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, warn};
 use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::print_json_line;
 use crate::cli::serve::data_dir;
 use crate::manager::protocol::Protocol;
 
@@ -62,8 +62,8 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
         if let Some(warning) = pending::warning(&after, name) {
             warn(&warning);
         }
-        if parsed.has(&JSON) {
-            print(&format!("{}\n", json!(after)))?;
+        if parsed.wants_json() {
+            print_json_line(&after)?;
         }
     }
     Ok(())

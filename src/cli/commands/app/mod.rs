@@ -16,17 +16,15 @@ mod transfer;
 pub(super) mod trust;
 mod warning;
 
-use serde_json::json;
-
 use crate::cli::args::app::{
-    ADD, CODE, CONNECT, DISCONNECT, EDIT, EXPORT, GROUP, IMPORT, JSON, LIST, QR_CODE, RECONNECT,
-    RELEASE, REMOVE, SHOW, SIGN_OUT, TRUST, WIDE,
+    ADD, CODE, CONNECT, DISCONNECT, EDIT, EXPORT, GROUP, IMPORT, LIST, QR_CODE, RECONNECT, RELEASE,
+    REMOVE, SHOW, SIGN_OUT, TRUST, WIDE,
 };
 use crate::cli::args::command::Parsed;
 use crate::cli::columns::print_fitting;
 use crate::cli::failure::{Failure, quoted, warn};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::{print_json, print_json_line};
 use crate::cli::serve::data_dir;
 use crate::store::AuditSets;
 pub(crate) use listing::{is_expired, row};
@@ -74,8 +72,8 @@ pub(crate) fn names() -> Vec<(String, String)> {
 
 fn list(parsed: &Parsed) -> Result<(), Failure> {
     let apps = Manager::open(&data_dir()?)?.apps()?;
-    if parsed.has(&JSON) {
-        return print(&format!("{:#}\n", json!(apps)));
+    if parsed.wants_json() {
+        return print_json(&apps);
     }
     let rows: Vec<_> = apps.iter().map(listing::row).collect();
     let how = (NO_APPS, parsed.has(&WIDE));
@@ -91,8 +89,8 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
     };
     for app in selected(&REMOVE, parsed, &manager.apps()?)? {
         let removed = manager.remove(&app.id, release)?;
-        if parsed.has(&JSON) {
-            print(&format!("{}\n", json!(removed)))?;
+        if parsed.wants_json() {
+            print_json_line(&removed)?;
         }
         if let Some(kept) = AuditSets::new(&home).leave(&app.id) {
             let (name, kept) = (quoted(&app.label), kept.display());

@@ -100,6 +100,7 @@ pub(crate) fn find(apps: &[App], typed: &str) -> Result<Selected, Failure> {
     let app = has_id(by_name.as_deref().unwrap_or(typed)).ok_or_else(|| {
         Failure::operation(format!("there is no application {}", quoted(typed)))
             .hint("see 'postern app list'")
+            .code(404)
     })?;
     let mut found = of_app(app);
     if is_plain_word(typed) {

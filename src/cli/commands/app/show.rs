@@ -8,7 +8,7 @@ use super::listing;
 use super::pending::{self, differences, list, or_none, target};
 use super::select::selected;
 use crate::api::{App, ConnectResult, Exposed};
-use crate::cli::args::app::{JSON, SHOW};
+use crate::cli::args::app::SHOW;
 use crate::cli::args::command::Parsed;
 use crate::cli::clock::Zone;
 use crate::cli::failure::{Failure, printable};
@@ -29,11 +29,11 @@ pub(super) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let shown = all
         .iter()
         .filter(|app| selected.iter().any(|one| one.id == app.id));
-    let texts: Vec<String> = match parsed.has(&JSON) {
+    let texts: Vec<String> = match parsed.wants_json() {
         true => shown.map(|app| format!("{:#}\n", json!(app))).collect(),
         false => shown.map(sheet).collect(),
     };
-    print(&texts.join(if parsed.has(&JSON) { "" } else { "\n" }))
+    print(&texts.join(if parsed.wants_json() { "" } else { "\n" }))
 }
 
 fn sheet(app: &App) -> String {

@@ -19,13 +19,13 @@ use super::sealing;
 use super::select::{named, of_app, selected, unsaved};
 use super::warning;
 use crate::api::App;
-use crate::cli::args::app::{EXPORT, IMPORT, JSON, KEEP_AUTOCONNECT, WITH_SECRETS};
+use crate::cli::args::app::{EXPORT, IMPORT, KEEP_AUTOCONNECT, WITH_SECRETS};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::values::PASSWORD_VARIABLE;
 use crate::cli::failure::{Failure, printable, quoted, warn};
 use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json_line};
 use crate::cli::serve::data_dir;
 use crate::manager::app::AppConfig;
 use crate::manager::app_store::{AppStore, Error};
@@ -44,17 +44,20 @@ const FILE_CAP: u64 = crate::limits::APP_FILE;
 
 pub(super) fn export(parsed: &Parsed) -> Result<(), Failure> {
     let unread = |error: Error| Failure::operation(error.to_string()).hint_if(error.hint());
-    let stored = AppStore::new(data_dir()?).list().map_err(unread)?;
-    let shown: Vec<App> = stored.iter().map(AppConfig::shown).collect();
-    let apps: Vec<&AppConfig> = match parsed.operands() {
-        [] => stored.iter().collect(),
-        _ => {
-            let wanted = selected(&EXPORT, parsed, &shown)?;
-            let is_wanted = |app: &&AppConfig| wanted.iter().any(|one| one.id == app.id);
-            stored.iter().filter(is_wanted).collect()
+    let home = data_dir()?;
+    let mut apps = AppStore::new(home.clone()).list().map_err(unread)?;
+    if !parsed.operands().is_empty() {
+        let shown = Manager::open(&home)?.apps()?;
+        let wanted = selected(&EXPORT, parsed, &shown)?;
+        let is_wanted = |app: &App| wanted.iter().any(|one| one.id == app.id);
+        if let Some(share) = shown.iter().find(|app| app.temporary && is_wanted(app)) {
+            let message = "belongs to a running command: it is not saved, so it is not exported";
+            let failure = Failure::operation(format!("{} {message}", quoted(&share.name)));
+            return Err(failure.hint("'postern app add' saves an application"));
         }
-    };
-    let fields: Vec<Value> = apps.iter().map(|app| without_secrets(app)).collect();
+        apps.retain(|app| wanted.iter().any(|one| one.id == app.id));
+    }
+    let fields: Vec<Value> = apps.iter().map(without_secrets).collect();
     let mut document = json!({"format": FORMAT, "version": VERSION, "applications": fields});
     if parsed.has(&WITH_SECRETS) {
         let passphrase = new_passphrase()?;
@@ -100,8 +103,8 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
             .unwrap_or("(unnamed)");
         match added(&manager, app, secrets.get(number), keeps) {
             Ok(Some(added)) => {
-                if parsed.has(&JSON) {
-                    print(&format!("{}\n", json!(added)))?;
+                if parsed.wants_json() {
+                    print_json_line(&added)?;
                 } else {
                     print(&format!("{}\t{}\n", added.id, printable(name)))?;
                 }

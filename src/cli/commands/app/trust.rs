@@ -2,13 +2,16 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
+use serde_json::json;
+
 use super::select::running;
 use crate::api::HostKey;
 use crate::cli::args::app::YES;
 use crate::cli::args::command::Parsed;
 use crate::cli::failure::{Failure, REFUSED, printable, quoted};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json_line};
+use crate::store::escaped;
 
 /// Error with both fingerprints and the command to run, as in `app trust shop`.
 pub(super) fn failure(key: &HostKey, command: &str) -> Failure {
@@ -27,13 +30,17 @@ pub(super) fn failure(key: &HostKey, command: &str) -> Failure {
 pub(in crate::cli::commands) fn ask(key: &HostKey, parsed: &Parsed) -> Result<(), Failure> {
     let [server, known, offered] =
         [&key.server, &key.known, &key.offered].map(|text| printable(text));
-    print(&format!(
-        "server   {server}\nknown    {known}\noffered  {offered}\n"
-    ))?;
-    match is_wanted(parsed, key)? {
+    let text = format!("server   {server}\nknown    {known}\noffered  {offered}\n");
+    match parsed.wants_json() {
+        // A closed stderr leaves nowhere to say so.
+        true => _ = write!(std::io::stderr(), "{}", escaped(&text)),
+        false => print(&text)?,
+    }
+    let is_wanted = is_wanted(parsed, key).and_then(|is_wanted| match is_wanted {
         true => Ok(()),
         false => Err(Failure::operation("the new key is not trusted").exit_status(REFUSED)),
-    }
+    });
+    is_wanted.map_err(|failure| failure.answer(json!({"host_key": key})))
 }
 
 /// Runs the command.
@@ -47,6 +54,9 @@ pub(super) fn trust(parsed: &Parsed) -> Result<(), Failure> {
     };
     ask(&change, parsed)?;
     manager.trust(&change)?;
+    if parsed.wants_json() {
+        return print_json_line(&json!({"id": app.id, "host_key": change}));
+    }
     print(&format!(
         "The new key is trusted. 'postern app connect {name}' waits for the connection.\n"
     ))

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, Sender};
 
+use crate::cli::args::command::Parsed;
 use crate::cli::args::table::mysql::{COMMAND, NO_OPEN, VERBOSE};
+use crate::cli::commands::sharing::teller;
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
@@ -51,44 +53,7 @@ impl Plugin for MySql {
     }
 
     fn run(&self, _protocol: &str, arguments: &[String]) -> Result<(), Failure> {
-        let parsed = COMMAND.parse(arguments)?;
-        let mut settings = Settings::read(&parsed)?;
-        logging::start(parsed.has(&VERBOSE));
-        let watch = SignalWatch::start()?;
-        let opens = !parsed.has(&NO_OPEN);
-        let mut share = settings.share.take();
-        let mut options = settings.ask()?;
-        options.is_shared = share.is_some();
-        options.guest = share.as_mut().and_then(|share| share.guest.take());
-        tell(&connecting(&options), share.is_some())?;
-        // After the questions, where most of the signals that end a start come.
-        options.home = DataDir::locate().ok();
-        let run_dir = serve::run_dir(options.home.as_ref(), &watch)?;
-        options.run_dir = run_dir.path().to_owned();
-        let shared = share.map(|request| Share {
-            request: request.of(&options.target),
-            run_dir: run_dir.path().to_owned(),
-        });
-        let readonly = options.readonly || options.guest.is_some();
-        let answered = tell_silence();
-        let again = options.clone();
-        let running = sqlweb::start(options);
-        drop(answered);
-        let running = match running {
-            Err(error) if error.is_expired() && prompt::can_ask() => {
-                warn(&format!("the password of {} has expired", user_of(&again)));
-                let new_password = prompt::new_secret("New password: ")?;
-                sqlweb::start(Options {
-                    new_password: Some(new_password),
-                    ..again
-                })
-            }
-            outcome => outcome,
-        };
-        let running = running.map_err(|error| {
-            Failure::verbatim(printable(&error.to_string())).hint_if(error.hint())
-        })?;
-        run_client(running, readonly, shared, opens, &watch)
+        COMMAND.run(arguments, |parsed| open(parsed).map_err(teller::failed))
     }
 
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed> {
@@ -110,6 +75,46 @@ impl Plugin for MySql {
     fn sweep(&self, database: Database) {
         sqlweb::sweep(options(database));
     }
+}
+
+/// Opens a web client, and shares it with `--share`.
+fn open(parsed: &Parsed) -> Result<(), Failure> {
+    let mut settings = Settings::read(parsed)?;
+    logging::start(parsed.has(&VERBOSE));
+    let watch = SignalWatch::start()?;
+    let opens = !parsed.has(&NO_OPEN);
+    let mut share = settings.share.take();
+    let mut options = settings.ask()?;
+    options.is_shared = share.is_some();
+    options.guest = share.as_mut().and_then(|share| share.guest.take());
+    tell(&connecting(&options), share.is_some())?;
+    // After the questions, where most of the signals that end a start come.
+    options.home = DataDir::locate().ok();
+    let run_dir = serve::run_dir(options.home.as_ref(), &watch)?;
+    options.run_dir = run_dir.path().to_owned();
+    let shared = share.map(|request| Share {
+        request: request.of(&options.target),
+        run_dir: run_dir.path().to_owned(),
+    });
+    let readonly = options.readonly || options.guest.is_some();
+    let answered = tell_silence();
+    let again = options.clone();
+    let running = sqlweb::start(options);
+    drop(answered);
+    let running = match running {
+        Err(error) if error.is_expired() && prompt::can_ask() => {
+            warn(&format!("the password of {} has expired", user_of(&again)));
+            let new_password = prompt::new_secret("New password: ")?;
+            sqlweb::start(Options {
+                new_password: Some(new_password),
+                ..again
+            })
+        }
+        outcome => outcome,
+    };
+    let running = running
+        .map_err(|error| Failure::verbatim(printable(&error.to_string())).hint_if(error.hint()))?;
+    run_client(running, readonly, shared, opens, &watch)
 }
 
 /// Options of a web client for an application's database.

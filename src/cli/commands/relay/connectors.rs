@@ -7,7 +7,7 @@ use super::operator::{Operator, of_state};
 use super::state_dir::claim;
 use crate::api::relay::{Application, Connector, DisabledInvite, Figures, InvitedBy, Status};
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::{JSON, WIDE};
+use crate::cli::args::table::WIDE;
 use crate::cli::columns::{print_fitting, shown};
 use crate::cli::commands::sharing::figures::size;
 use crate::cli::failure::{Failure, printable, quoted};
@@ -41,7 +41,7 @@ pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     let status = operator.status()?;
     let urls = SiteUrls::of(&status);
     let connectors = listed(status, operator.is_running());
-    if parsed.has(&JSON) {
+    if parsed.wants_json() {
         return print_json(&connectors);
     }
     let rows: Vec<_> = connectors.iter().flat_map(|of| rows(of, &urls)).collect();

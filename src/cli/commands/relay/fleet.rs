@@ -3,7 +3,7 @@
 use super::operator::Operator;
 use crate::api::relay::Peer;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::{JSON, WIDE};
+use crate::cli::args::table::WIDE;
 use crate::cli::columns::{print_fitting, shown};
 use crate::cli::failure::Failure;
 use crate::cli::output::print_json;
@@ -30,7 +30,7 @@ pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
         Failure::operation("this relay is not part of a fleet")
             .hint("start relays with --store to share their state")
     })?;
-    if parsed.has(&JSON) {
+    if parsed.wants_json() {
         return print_json(&relays);
     }
     let rows: Vec<_> = relays.iter().map(row).collect();

@@ -6,8 +6,8 @@ use zeroize::Zeroizing;
 use super::operator::Operator;
 use crate::api::relay::Invite;
 use crate::cli::args::command::{Command, Parsed};
+use crate::cli::args::table::WIDE;
 use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
-use crate::cli::args::table::{JSON, WIDE};
 use crate::cli::args::values::{duration, whole_number};
 use crate::cli::clock::Zone;
 use crate::cli::columns::{print_fitting, shown};
@@ -32,7 +32,7 @@ pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
             "no relay is running on {dir}; the token works once 'postern relay' runs"
         ));
     }
-    if parsed.has(&JSON) {
+    if parsed.wants_json() {
         #[derive(Serialize)]
         struct Made<'a> {
             token: &'a str,
@@ -87,7 +87,7 @@ fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
 /// Prints a line an invite.
 pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     let invites = Operator::of(data)?.invites()?;
-    if parsed.has(&JSON) {
+    if parsed.wants_json() {
         return print_json(&invites);
     }
     let rows: Vec<_> = invites.iter().map(row).collect();

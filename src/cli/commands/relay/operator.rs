@@ -58,7 +58,8 @@ impl<'a> Operator<'a> {
             return Ok(());
         }
         let dir = self.data.dir().display();
-        Err(Failure::operation(format!("no relay is running on {dir}")).hint(hint))
+        let failure = Failure::operation(format!("no relay is running on {dir}"));
+        Err(failure.hint(hint).code(503))
     }
 
     /// Warns after a change without a running relay: one on another directory goes on as before.
@@ -214,7 +215,8 @@ fn call<T: DeserializeOwned>(
             Error::Foreign(_) => silent(&"something else is there"),
             Error::Refused { code, message, .. } => {
                 let hint = (code == 404).then_some(see);
-                Failure::operation(printable(&message)).hint_if(hint)
+                let failure = Failure::operation(printable(&message)).hint_if(hint);
+                failure.code(u16::try_from(code).unwrap_or(500))
             }
         })
 }
@@ -228,7 +230,10 @@ fn check(what: &str, name: &str, see: &'static str) -> Result<(), Failure> {
 
 /// Fails if nothing of that name or id was found.
 fn known<T>(found: Option<T>, what: &str, name: &str, see: &'static str) -> Result<T, Failure> {
-    found.ok_or_else(|| Failure::operation(format!("{what} {}", quoted(name))).hint(see))
+    found.ok_or_else(|| {
+        let failure = Failure::operation(format!("{what} {}", quoted(name)));
+        failure.hint(see).code(404)
+    })
 }
 
 /// The state of a relay that does not run cannot be read or changed.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::figures::{Total, counted, planned, size};
 use crate::api::{App, ConnectResult, ConnectionState, HealthState, Requests};
 use crate::cli::args::command::Parsed;
-use crate::cli::args::flags::{JSON, NAME, QR, SERVER, SITE_NAME};
+use crate::cli::args::flags::{NAME, QR, SERVER, SITE_NAME};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
 use crate::cli::clock::Zone;
 use crate::cli::failure::{Failure, printable};
@@ -86,7 +86,7 @@ pub(in crate::cli::commands) enum Ending {
 impl Teller {
     pub(in crate::cli::commands) fn new(parsed: &Parsed) -> Self {
         Self {
-            json: parsed.has(&JSON),
+            json: parsed.wants_json(),
             qr: parsed.has(&QR),
             local: None,
             requires_name: parsed.has(&SITE_NAME),
@@ -204,6 +204,11 @@ impl Teller {
         self.say_now(line);
         Ok(())
     }
+}
+
+/// The failure of a share; with `--json` it is an event too.
+pub(in crate::cli::commands) fn failed(failure: Failure) -> Failure {
+    failure.answer(json!({"event": "error", "time": rfc3339(SystemTime::now())}))
 }
 
 fn shared(app: &App, result: &ConnectResult, link: &str) -> Value {
