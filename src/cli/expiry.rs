@@ -15,26 +15,23 @@ const LONGEST: Duration = crate::limits::LONGEST_SHARE;
 /// The end that the flags name; none where they name none.
 pub(super) fn read(command: &Command, parsed: &Parsed) -> Result<Option<SystemTime>, Failure> {
     let now = SystemTime::now();
-    if let Some(text) = parsed.value(&FOR) {
-        let why = "give a time such as 30s, 90m, 1h30m, 8h or 2d, of at most 366 days";
-        let span = span(&text).ok_or_else(|| command.refuse(&FOR, &text, why))?;
-        return Ok(Some(now + span));
-    }
-    let Some(text) = parsed.value(&UNTIL) else {
-        return Ok(None);
-    };
-    let refused = |why: &str| command.refuse(&UNTIL, &text, why);
-    let end = match of_day(&text) {
-        Some(of_day) => Some(Zone::local().next(now, of_day)),
-        None => parse_rfc3339(&text),
-    };
-    let end = end.ok_or_else(|| refused("give a time such as 18:00 or 2030-01-31T18:00:00Z"))?;
-    if end <= now {
-        return Err(refused(
-            "this time is in the past; give a later one such as 18:00 or 2030-01-31T18:00:00Z",
-        ));
-    }
-    Ok(Some(end))
+    let after = command.read(parsed, &FOR, |text| {
+        span(text).ok_or("give a time such as 30s, 90m, 1h30m, 8h or 2d, of at most 366 days")
+    })?;
+    let until = command.read(parsed, &UNTIL, |text| {
+        let end = match of_day(text) {
+            Some(of_day) => Some(Zone::local().next(now, of_day)),
+            None => parse_rfc3339(text),
+        };
+        match end {
+            Some(end) if end > now => Ok(end),
+            Some(_) => Err(
+                "this time is in the past; give a later one such as 18:00 or 2030-01-31T18:00:00Z",
+            ),
+            None => Err("give a time such as 18:00 or 2030-01-31T18:00:00Z"),
+        }
+    })?;
+    Ok(after.map(|span| now + span).or(until))
 }
 
 /// Above 0, and with its unit: a bare number could be hours as well.

@@ -84,11 +84,12 @@ pub(crate) fn start_by(
     level: LevelFilter,
     owned: &'static [&'static str],
 ) -> Result<(), Failure> {
-    let format = match parsed.value(&LOG_FORMAT).as_deref() {
-        None | Some("text") => Format::Text,
-        Some("json") => Format::Json,
-        Some(other) => return Err(command.refuse(&LOG_FORMAT, other, "give text or json")),
-    };
+    let format = command.read(parsed, &LOG_FORMAT, |text| match text {
+        "text" => Ok(Format::Text),
+        "json" => Ok(Format::Json),
+        _ => Err("give text or json"),
+    })?;
+    let format = format.unwrap_or(Format::Text);
     start_at(level, parsed.has(&VERBOSE), format, owned, false);
     Ok(())
 }

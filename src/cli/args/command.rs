@@ -79,10 +79,8 @@ pub(crate) struct Command {
     pub(crate) name: &'static str,
     /// Other words that call the same in place of the last one.
     pub(crate) also: &'static [&'static str],
-    /// Operands as the help shows them; empty for none.
+    /// Operands as the help shows them; empty for none. Those in brackets may be left out, `…` repeats the last one.
     pub(crate) operands: &'static str,
-    /// How many operands there must and may be.
-    pub(crate) operand_count: std::ops::RangeInclusive<usize>,
     /// Kinds of the operands, in order; the last one applies to all further operands.
     pub(crate) operand_kinds: &'static [Kind],
     /// Short description for the list of its group.
@@ -119,7 +117,6 @@ impl Command {
         name: "",
         also: &[],
         operands: "",
-        operand_count: 0..=0,
         operand_kinds: &[],
         brief: "",
         about: "",
@@ -242,6 +239,18 @@ impl Command {
         self.usage(format!("--{} {}: {reason}", flag.long, quoted(value)))
     }
 
+    /// The value of a flag, as `read` takes it.
+    pub(crate) fn read<T, E: Display>(
+        &self,
+        parsed: &Parsed,
+        flag: &Flag,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, Failure> {
+        let value = parsed.value(flag);
+        let read = value.map(|text| read(&text).map_err(|why| self.refuse(flag, &text, why)));
+        read.transpose()
+    }
+
     /// The second line of a message about this command's line.
     fn see_help(&self) -> String {
         match self.name {
@@ -332,12 +341,26 @@ impl Command {
         }
     }
 
+    /// The most operands that there may be.
+    pub(super) fn most_operands(&self) -> usize {
+        match self.operands.contains('…') {
+            true => usize::MAX,
+            false => self.operands.split_whitespace().count(),
+        }
+    }
+
     fn check_operands(&self, parsed: &Parsed) -> Result<(), Failure> {
         let given = parsed.operands();
-        if given.len() < *self.operand_count.start() {
+        let is_all = parsed.has(&Flag::switch("all", ""));
+        if is_all && !given.is_empty() {
+            return Err(self.usage("--all selects every application: name none"));
+        }
+        let words = self.operands.split_whitespace();
+        let required = words.filter(|word| !word.starts_with('[') && !word.ends_with(']'));
+        if !is_all && given.len() < required.count() {
             return Err(self.usage(format!("'postern {}' needs {}", self.name, self.operands)));
         }
-        match given.get(*self.operand_count.end()) {
+        match given.get(self.most_operands()) {
             Some(extra) => {
                 Err(self.usage(format!("unexpected argument {}", quoted(&redacted(extra)))))
             }

@@ -103,7 +103,7 @@ impl<'a> Line<'a> {
         }
         let kinds = self.command.operand_kinds;
         let kind = kinds.get(self.operands).or_else(|| kinds.last());
-        let takes_more = self.operands < *self.command.operand_count.end();
+        let takes_more = self.operands < self.command.most_operands();
         let mut expected = match kind {
             Some(kind) if takes_more => value(*kind, ""),
             _ => value(Kind::Text, ""),

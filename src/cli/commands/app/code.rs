@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::select::{Selected, selected};
 use crate::api::App;
-use crate::cli::args::app::{CODE, NEW, QR_CODE, SIGN_OUT};
-use crate::cli::args::command::{Command, Parsed};
+use crate::cli::args::app::NEW;
+use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::QR;
 use crate::cli::failure::{Failure, UNREACHABLE};
 use crate::cli::link;
@@ -24,7 +24,7 @@ const NOT_IN_FORCE_YET: u64 = 202;
 const POLL: Duration = Duration::from_millis(100);
 
 pub(super) fn code(parsed: &Parsed) -> Result<(), Failure> {
-    each(&CODE, parsed, |manager, app| {
+    each(parsed, |manager, app| {
         let before = manager.app(&app.id)?;
         let shown = match parsed.has(&NEW) {
             true => renewed(manager, app, before)?,
@@ -53,7 +53,7 @@ pub(super) fn code(parsed: &Parsed) -> Result<(), Failure> {
 }
 
 pub(super) fn qr(parsed: &Parsed) -> Result<(), Failure> {
-    each(&QR_CODE, parsed, |manager, app| {
+    each(parsed, |manager, app| {
         let result = manager.status(&app.id)?;
         if result.site_url.is_empty() {
             return Err(not_connected(app));
@@ -68,7 +68,7 @@ pub(super) fn qr(parsed: &Parsed) -> Result<(), Failure> {
 }
 
 pub(super) fn sign_out(parsed: &Parsed) -> Result<(), Failure> {
-    each(&SIGN_OUT, parsed, |manager, app| {
+    each(parsed, |manager, app| {
         let path = format!("/api/apps/{}/signout", app.id);
         let (status, shown) = manager.call_for_status(Method::Post, &path, None::<&()>)?;
         if status == NOT_IN_FORCE_YET {
@@ -89,12 +89,11 @@ pub(super) fn sign_out(parsed: &Parsed) -> Result<(), Failure> {
 }
 
 fn each(
-    command: &Command,
     parsed: &Parsed,
     act: impl Fn(&Manager, &Selected) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let manager = Manager::running(&data_dir()?)?;
-    let selected = selected(command, parsed, &manager.apps()?)?;
+    let selected = selected(parsed, &manager.apps()?)?;
     selected.iter().try_for_each(|app| act(&manager, app))
 }
 

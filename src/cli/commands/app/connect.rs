@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::connecting::{Patience, wait_connected};
 use super::listing::extending;
-use super::select::{Selected, names_some, selected};
+use super::select::{Selected, selected};
 use crate::api::ConnectionState::{Disconnected, Idle};
 use crate::api::{App, ConnectResult};
-use crate::cli::args::app::{ALL, CONNECT, DISCONNECT, NO_WAIT, RECONNECT, TIMEOUT};
+use crate::cli::args::app::{ALL, CONNECT, NO_WAIT, RECONNECT, TIMEOUT};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::{QR, SITE_NAME};
 use crate::cli::args::table::QUIET;
@@ -26,16 +26,14 @@ use crate::manager::EXTEND;
 const SECONDS: RangeInclusive<u64> = 1..=86_400;
 
 pub(super) fn connect(parsed: &Parsed) -> Result<(), Failure> {
-    names_some(&CONNECT, parsed)?;
     let patience = patience(&CONNECT, parsed)?;
     let manager = Manager::running(&data_dir()?)?;
-    let selected = selected(&CONNECT, parsed, &manager.apps()?)?;
+    let selected = selected(parsed, &manager.apps()?)?;
     connect_each(&manager, &selected, parsed, patience)
 }
 
 /// Closes what is open first, so that what is saved counts.
 pub(super) fn reconnect(parsed: &Parsed) -> Result<(), Failure> {
-    names_some(&RECONNECT, parsed)?;
     let patience = patience(&RECONNECT, parsed)?;
     let manager = Manager::running(&data_dir()?)?;
     let mut apps = manager.apps()?;
@@ -43,7 +41,7 @@ pub(super) fn reconnect(parsed: &Parsed) -> Result<(), Failure> {
         // Applications that nobody connected stay closed.
         apps.retain(|app| !matches!(app.status(), Idle | Disconnected));
     }
-    let selected = selected(&RECONNECT, parsed, &apps)?;
+    let selected = selected(parsed, &apps)?;
     for app in &selected {
         manager.disconnect(&app.id)?;
     }
@@ -52,16 +50,11 @@ pub(super) fn reconnect(parsed: &Parsed) -> Result<(), Failure> {
 
 fn patience(command: &Command, parsed: &Parsed) -> Result<Patience, Failure> {
     let mut patience = Patience::default();
-    if let Some(text) = parsed.value(&TIMEOUT) {
-        patience.timeout = whole_seconds(&text, &SECONDS).ok_or_else(|| {
-            let (least, most) = (SECONDS.start(), SECONDS.end());
-            command.refuse(
-                &TIMEOUT,
-                &text,
-                format!("give whole seconds from {least} to {most}, or a time such as 5m"),
-            )
-        })?;
-    }
+    let timeout = command.read(parsed, &TIMEOUT, |text| {
+        whole_seconds(text, &SECONDS)
+            .ok_or("give whole seconds from 1 to 86400, or a time such as 5m")
+    })?;
+    patience.timeout = timeout.unwrap_or(patience.timeout);
     patience.tells &= !parsed.has(&QUIET);
     Ok(patience)
 }
@@ -199,9 +192,8 @@ fn tell(
 }
 
 pub(super) fn disconnect(parsed: &Parsed) -> Result<(), Failure> {
-    names_some(&DISCONNECT, parsed)?;
     let manager = Manager::running(&data_dir()?)?;
-    for app in selected(&DISCONNECT, parsed, &manager.apps()?)? {
+    for app in selected(parsed, &manager.apps()?)? {
         let status = manager.disconnect(&app.id)?;
         if parsed.wants_json() {
             print_json_line(&json!({"id": app.id, "status": status}))?;

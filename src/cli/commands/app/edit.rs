@@ -21,7 +21,7 @@ use crate::manager::protocol::Protocol;
 pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::open(&data_dir()?)?;
     let apps = manager.apps()?;
-    let selected = selected(&EDIT, parsed, &apps)?;
+    let selected = selected(parsed, &apps)?;
     let before: Vec<&App> = selected
         .iter()
         .filter_map(|one| apps.iter().find(|app| app.id == one.id))

@@ -87,7 +87,7 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
         true => Manager::running(&home)?,
         false => Manager::open(&home)?,
     };
-    for app in selected(&REMOVE, parsed, &manager.apps()?)? {
+    for app in selected(parsed, &manager.apps()?)? {
         let removed = manager.remove(&app.id, release)?;
         if parsed.wants_json() {
             print_json_line(&removed)?;

@@ -51,25 +51,8 @@ pub(super) fn running(parsed: &Parsed) -> Result<(Manager, Selected), Failure> {
     Ok((manager, selected))
 }
 
-/// Refuses a line that names no application, or names one beside `--all`.
-pub(super) fn names_some(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
-    match (parsed.has(&ALL), parsed.operands()) {
-        (true, [_, ..]) => Err(command.usage("--all selects every application: name none")),
-        (false, []) => {
-            let what = format!("'postern {}' needs {}", command.name, command.operands);
-            Err(command.usage(what))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The applications that the operands name, or all.
-pub(super) fn selected(
-    command: &Command,
-    parsed: &Parsed,
-    apps: &[App],
-) -> Result<Vec<Selected>, Failure> {
-    names_some(command, parsed)?;
+pub(super) fn selected(parsed: &Parsed, apps: &[App]) -> Result<Vec<Selected>, Failure> {
     let operands = parsed.operands();
     if parsed.has(&ALL) {
         return Ok(apps.iter().map(of_app).collect());

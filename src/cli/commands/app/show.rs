@@ -8,7 +8,6 @@ use super::listing;
 use super::pending::{self, differences, list, or_none, target};
 use super::select::selected;
 use crate::api::{App, ConnectResult, Exposed};
-use crate::cli::args::app::SHOW;
 use crate::cli::args::command::Parsed;
 use crate::cli::clock::Zone;
 use crate::cli::failure::{Failure, printable};
@@ -25,7 +24,7 @@ const COLUMN: usize = 13;
 
 pub(super) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let all = Manager::open(&data_dir()?)?.apps()?;
-    let selected = selected(&SHOW, parsed, &all)?;
+    let selected = selected(parsed, &all)?;
     let shown = all
         .iter()
         .filter(|app| selected.iter().any(|one| one.id == app.id));

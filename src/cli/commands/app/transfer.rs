@@ -48,7 +48,7 @@ pub(super) fn export(parsed: &Parsed) -> Result<(), Failure> {
     let mut apps = AppStore::new(home.clone()).list().map_err(unread)?;
     if !parsed.operands().is_empty() {
         let shown = Manager::open(&home)?.apps()?;
-        let wanted = selected(&EXPORT, parsed, &shown)?;
+        let wanted = selected(parsed, &shown)?;
         let is_wanted = |app: &App| wanted.iter().any(|one| one.id == app.id);
         if let Some(share) = shown.iter().find(|app| app.temporary && is_wanted(app)) {
             let message = "belongs to a running command: it is not saved, so it is not exported";

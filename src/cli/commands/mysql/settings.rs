@@ -51,7 +51,14 @@ impl Settings {
         let invisible = share
             .as_ref()
             .map_or(parsed.has(&INVISIBLE), |share| !share.visible);
-        let listen = parsed.value(&LISTEN).map(|text| listen(&text));
+        let listen = COMMAND.read(parsed, &LISTEN, |text| {
+            socket_address(text).ok_or("give ADDRESS:PORT, such as 127.0.0.1:8306 or [::1]:8306")
+        })?;
+        let tls = COMMAND.read(parsed, &TLS, tls)?;
+        let query_timeout = COMMAND.read(parsed, &QUERY_TIMEOUT, |text| {
+            whole_seconds(text, &(1..=QUERY_TIMEOUT_CAP))
+                .ok_or("give whole seconds from 1 to 31536000, or a time such as 5m")
+        })?;
         let allow_hosts = parsed.values(&ALLOW_HOST);
         Ok(Self {
             address: target::parse(parsed.operands().first().map(String::as_str))?,
@@ -60,22 +67,13 @@ impl Settings {
             database: parsed.value(&DATABASE),
             readonly,
             invisible,
-            listen: listen
-                .transpose()?
-                .map(|at| protected(at, invisible))
-                .transpose()?,
+            listen: listen.map(|at| protected(at, invisible)).transpose()?,
             allow_hosts: allow_hosts
                 .iter()
                 .map(|text| allowed_host(text))
                 .collect::<Result<_, _>>()?,
-            tls: parsed
-                .value(&TLS)
-                .map_or(Ok(TlsMode::default()), |text| tls(&text))?,
-            query_timeout: parsed
-                .value(&QUERY_TIMEOUT)
-                .map(|text| seconds(&text))
-                .transpose()?
-                .or(share.as_ref().map(|_| SHARED_QUERY_TIMEOUT)),
+            tls: tls.unwrap_or_default(),
+            query_timeout: query_timeout.or(share.as_ref().map(|_| SHARED_QUERY_TIMEOUT)),
             check_other_users: !parsed.has(&ALLOW_OTHER_USERS),
             share,
         })
@@ -142,11 +140,6 @@ fn password_of_environment() -> Result<Option<Zeroizing<String>>, Failure> {
     }
 }
 
-fn listen(text: &str) -> Result<SocketAddr, Failure> {
-    let reason = "give ADDRESS:PORT, such as 127.0.0.1:8306 or [::1]:8306";
-    socket_address(text).ok_or_else(|| COMMAND.refuse(&LISTEN, text, reason))
-}
-
 fn protected(listen: SocketAddr, invisible: bool) -> Result<SocketAddr, Failure> {
     if invisible || listen.ip().to_canonical().is_loopback() {
         return Ok(listen);
@@ -177,23 +170,15 @@ fn allowed_host(text: &str) -> Result<String, Failure> {
     Ok(text.to_ascii_lowercase())
 }
 
-fn tls(text: &str) -> Result<TlsMode, Failure> {
+fn tls(text: &str) -> Result<TlsMode, &'static str> {
     match text {
         "off" => Ok(TlsMode::Off),
         "prefer" => Ok(TlsMode::Prefer),
         "require" => Ok(TlsMode::Require),
         "verify-ca" => Ok(TlsMode::VerifyCa),
         "verify" => Ok(TlsMode::Verify),
-        _ => Err(COMMAND.refuse(&TLS, text, "give off, prefer, require, verify-ca or verify")),
+        _ => Err("give off, prefer, require, verify-ca or verify"),
     }
-}
-
-fn seconds(text: &str) -> Result<Duration, Failure> {
-    whole_seconds(text, &(1..=QUERY_TIMEOUT_CAP)).ok_or_else(|| {
-        let reason =
-            format!("give whole seconds from 1 to {QUERY_TIMEOUT_CAP}, or a time such as 5m");
-        COMMAND.refuse(&QUERY_TIMEOUT, text, reason)
-    })
 }
 
 #[cfg(test)]

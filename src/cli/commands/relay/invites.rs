@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 
 use super::operator::Operator;
 use crate::api::relay::Invite;
-use crate::cli::args::command::{Command, Parsed};
+use crate::cli::args::command::Parsed;
 use crate::cli::args::table::WIDE;
 use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
 use crate::cli::args::values::{duration, whole_number};
@@ -64,23 +64,16 @@ pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
 
 /// Reads the flags.
 fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
-    let command: &Command = &INVITE;
-    let mut terms = InviteTerms {
+    let default = InviteTerms::default();
+    let uses = |text: &str| whole_number(text, &(0..=u32::MAX)).ok_or("give a whole number");
+    let life = |text: &str| duration(text).ok_or("give a time such as 12h or 30d");
+    let terms = InviteTerms {
         label: parsed.value(&LABEL).unwrap_or_default(),
-        ..InviteTerms::default()
+        uses: INVITE.read(parsed, &USES, uses)?.unwrap_or(default.uses),
+        life: INVITE.read(parsed, &FOR, life)?.unwrap_or(default.life),
     };
-    if let Some(text) = parsed.value(&USES) {
-        let uses = whole_number(&text, &(0..=u32::MAX));
-        terms.uses = uses.ok_or_else(|| command.refuse(&USES, &text, "give a whole number"))?;
-    }
-    if let Some(text) = parsed.value(&FOR) {
-        let life = duration(&text);
-        let reason = "give a time such as 12h or 30d";
-        terms.life = life.ok_or_else(|| command.refuse(&FOR, &text, reason))?;
-    }
-    terms
-        .check()
-        .map_err(|why| command.usage(format!("--{why}")))?;
+    let checked = terms.check();
+    checked.map_err(|why| INVITE.usage(format!("--{why}")))?;
     Ok(terms)
 }
 

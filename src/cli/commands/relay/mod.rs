@@ -1,6 +1,5 @@
 //! `postern relay`: the remote side, for a machine that others reach; and who is enrolled at it.
 
-mod address;
 mod connectors;
 mod fleet;
 mod invites;
