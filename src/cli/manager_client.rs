@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use super::failure::{Failure, OVER_LIMIT, UNREACHABLE, printable};
 use super::logging;
@@ -81,10 +82,14 @@ impl Manager {
     }
 
     /// Keeps the enrolment token of a server.
-    pub(crate) fn enroll(&self, server: &ServerUrl, token: String) -> Result<(), Failure> {
+    pub(crate) fn enroll(
+        &self,
+        server: &ServerUrl,
+        token: Zeroizing<String>,
+    ) -> Result<(), Failure> {
         self.put_server(&ServerUpdate {
             url: server.to_string(),
-            enroll_token: Some(Some(token.into())),
+            enroll_token: Some(Some(token)),
             ..ServerUpdate::default()
         })?;
         Ok(())

@@ -27,7 +27,9 @@ mod target;
 use std::panic::PanicHookInfo;
 use std::process::ExitCode;
 
+use args::operations;
 use args::root::ROOT;
+use args::table::tunnel;
 use commands::{
     app, completions, docs, doctor, logs, man, plugin, relay, server, service, share, start,
     status, tunnel_client, tunnel_server, version,
@@ -93,22 +95,22 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "--help" | "-h" => print(&ROOT.help("")),
         "--version" | "-V" => print(VERSION),
         "help" => help(rest),
-        "version" => version::run(rest),
+        "version" => operations::VERSION.run(rest, version::show),
         "plugin" => plugin::run(rest),
         "start" => start::run(rest),
         "app" => app::run(rest),
-        "status" => status::run(rest),
-        "logs" => logs::run(rest),
+        "status" => operations::STATUS.run(rest, status::show),
+        "logs" => operations::LOGS.run(rest, logs::show),
         "server" => server::run(rest),
-        "doctor" => doctor::run(rest),
-        "docs" => docs::run(rest),
+        "doctor" => operations::DOCTOR.run(rest, doctor::examine),
+        "docs" => operations::DOCS.run(rest, docs::show),
         "service" => service::run(rest),
         "relay" => relay::run(rest),
-        "completions" => completions::run(rest),
+        "completions" => operations::COMPLETIONS.run(rest, completions::script),
         completions::NAMES => completions::names(rest),
-        "man" => man::run(rest),
-        "tunnel-client" => tunnel_client::run(rest),
-        "tunnel-server" => tunnel_server::run(rest),
+        "man" => operations::MAN.run(rest, man::write),
+        "tunnel-client" => tunnel::CLIENT.run(rest, tunnel_client::keep_tunnel),
+        "tunnel-server" => tunnel::SERVER.run(rest, tunnel_server::serve_clients),
         protocol => match (share::command(protocol), speaking(protocol)) {
             (Some(command), _) => share::run(command, rest),
             (None, Some(plugin)) => run_plugin(plugin, protocol, rest),

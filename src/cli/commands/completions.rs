@@ -5,7 +5,6 @@
 
 use crate::cli::args::command::{Kind, Parsed};
 use crate::cli::args::completion::{Candidate, Expected, expected};
-use crate::cli::args::operations::COMPLETIONS;
 use crate::cli::commands::{app, docs, relay, server};
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
@@ -18,11 +17,7 @@ const ZSH: &str = include_str!("completions/postern.zsh");
 const FISH: &str = include_str!("completions/postern.fish");
 
 /// Prints the script.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    COMPLETIONS.run(arguments, script)
-}
-
-fn script(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn script(parsed: &Parsed) -> Result<(), Failure> {
     print(match parsed.operand() {
         "bash" => BASH,
         "zsh" => ZSH,

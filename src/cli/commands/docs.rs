@@ -3,7 +3,7 @@
 mod text;
 
 use crate::cli::args::command::Parsed;
-use crate::cli::args::operations::{DOCS, OPEN};
+use crate::cli::args::operations::OPEN;
 use crate::cli::browser;
 use crate::cli::failure::{Failure, quoted};
 use crate::cli::manager_client::Manager;
@@ -15,11 +15,6 @@ use crate::http::assets;
 /// The page that lists the others.
 const INDEX: &str = "index";
 
-/// Prints a page, or opens it.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    DOCS.run(arguments, show)
-}
-
 /// Every page for a shell to complete, and its title.
 pub(crate) fn names() -> Vec<(String, String)> {
     let topics = topics().into_iter();
@@ -28,7 +23,8 @@ pub(crate) fn names() -> Vec<(String, String)> {
         .collect()
 }
 
-fn show(parsed: &Parsed) -> Result<(), Failure> {
+/// Prints a page, or opens it.
+pub(crate) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let topic = parsed.operands().first().map_or(INDEX, String::as_str);
     if topic != INDEX && !topics().contains(&topic) {
         return Err(unknown(topic));

@@ -7,18 +7,14 @@ mod network;
 use serde_json::Value;
 
 use crate::cli::args::command::Parsed;
-use crate::cli::args::operations::{DOCTOR, STRICT};
+use crate::cli::args::operations::STRICT;
 use crate::cli::failure::Failure;
 use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
 use finding::{Finding, State};
 
 /// Looks, and says what it finds as it finds it.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    DOCTOR.run(arguments, examine)
-}
-
-fn examine(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn examine(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let is_json = parsed.wants_json();
     let mut all = Vec::new();

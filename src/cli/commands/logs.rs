@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::app;
 use crate::api::App;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::operations::{FOLLOW, LOGS};
+use crate::cli::args::operations::FOLLOW;
 use crate::cli::failure::{Failure, printable};
 use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
@@ -20,11 +20,7 @@ use crate::store::time::rfc3339;
 const POLL: Duration = Duration::from_secs(2);
 
 /// Prints what is there, and with `--follow` what comes.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    LOGS.run(arguments, show)
-}
-
-fn show(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::running(&data_dir()?)?;
     let only = parsed.operands().first();
     let only = only

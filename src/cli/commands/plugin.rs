@@ -77,7 +77,12 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
         [&plugin.name, &plugin.version, &protocols, &plugin.installed].map(|cell| printable(cell))
     };
     let rows: Vec<[String; 4]> = plugins.iter().map(row).collect();
-    print_table(["NAME", "VERSION", "PROTOCOLS", "INSTALLED"], &rows, "")
+    print_table(
+        ["NAME", "VERSION", "PROTOCOLS", "INSTALLED"],
+        &[],
+        &rows,
+        ("", true),
+    )
 }
 
 fn unknown(typed: &str) -> Failure {

@@ -3,16 +3,15 @@
 //! Where no `postern start` runs on the directory, its API answers in this process, on the sealed list.
 
 use serde_json::json;
-use zeroize::Zeroizing;
 
 use super::app::trust::ask;
+use super::sharing::line::given_token;
 use crate::api::{Error, HostKey, Server, ServerUpdate};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::operations::server::{
-    ADD, DEFAULT, DEFAULT_FLAG, ENROLL_TOKEN, GROUP, LABEL, LIST, REMOVE, TRUST,
+    ADD, DEFAULT, DEFAULT_FLAG, GROUP, LABEL, LIST, REMOVE, TRUST,
 };
-use crate::cli::args::values::{TOKEN_VARIABLE, environment};
-use crate::cli::columns::print_table;
+use crate::cli::columns::{print_table, shown};
 use crate::cli::failure::{Failure, OVER_LIMIT, REFUSED, UNREACHABLE, printable, warn};
 use crate::cli::manager_client::Manager;
 use crate::cli::output::{print, print_json};
@@ -62,8 +61,9 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     let rows: Vec<[String; 6]> = servers.iter().map(row).collect();
     print_table(
         ["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"],
+        &[],
         &rows,
-        "No relays yet. 'postern server add URL' adds one.",
+        ("No relays yet. 'postern server add URL' adds one.", true),
     )?;
     servers
         .iter()
@@ -81,10 +81,6 @@ fn remark(server: &Server) -> Option<String> {
 
 fn row(server: &Server) -> [String; 6] {
     let mark = |holds: bool, word: &str| if holds { word } else { "-" }.to_owned();
-    let shown = |text: &str| match text {
-        "" => "-".to_owned(),
-        text => printable(text),
-    };
     [
         mark(server.default, "default"),
         shown(&server.url),
@@ -96,10 +92,7 @@ fn row(server: &Server) -> [String; 6] {
 }
 
 fn add(parsed: &Parsed) -> Result<(), Failure> {
-    let token = parsed
-        .value(&ENROLL_TOKEN)
-        .or_else(|| environment(TOKEN_VARIABLE));
-    let token = token.map(Zeroizing::new);
+    let token = given_token(parsed);
     let (unreached, refusal) = look(parsed.operand(), token.as_deref())?;
     let update = ServerUpdate {
         url: parsed.operand().to_owned(),

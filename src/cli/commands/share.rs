@@ -45,7 +45,7 @@ fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
         fields,
         input,
         teller: Teller::new(parsed),
-        server: server(command, parsed)?,
+        server: server(command, parsed, false)?,
         relay_port: None,
     };
     logging::start_quietly(parsed.has(&VERBOSE));
@@ -142,8 +142,7 @@ impl Request<'_> {
 
     /// By a manager in this process.
     fn alone(&mut self, home: &DataDir, watch: &SignalWatch) -> Result<Outcome, Failure> {
-        let token = given_token(self.parsed).map(Into::into);
-        let chosen = chosen_server(home, self.server.clone(), token);
+        let chosen = chosen_server(home, self.server.clone(), given_token(self.parsed));
         let chosen = chosen.map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
         let server = chosen.as_ref().map(|chosen| &chosen.server);
         self.guard(server)?;

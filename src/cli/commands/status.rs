@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 use super::app;
 use crate::api::{App, ConnectionState, Server};
 use crate::cli::args::command::Parsed;
-use crate::cli::args::operations::STATUS;
 use crate::cli::args::table::WIDE;
 use crate::cli::clock::Zone;
-use crate::cli::columns::print_fitting;
+use crate::cli::columns::print_table;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::manager_client::{Manager, not_running};
 use crate::cli::output::{print, print_json};
@@ -18,11 +17,7 @@ use crate::cli::serve::data_dir;
 use crate::store::time::{in_words, parse_rfc3339};
 
 /// Shows it; fails where no manager runs.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    STATUS.run(arguments, show)
-}
-
-fn show(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let manager = Manager::open(&home)?;
     let apps = manager.apps()?;
@@ -57,7 +52,7 @@ fn tell(manager: &Manager, servers: &[Server], apps: &[App], is_wide: bool) -> R
         print(&servers.iter().map(server_line).collect::<String>())?;
     }
     let rows: Vec<[String; 5]> = apps.iter().map(row).collect();
-    print_fitting(
+    print_table(
         ["NAME", "STATUS", "SHARED", "UNTIL", "AT"],
         &["NAME", "STATUS", "AT", "UNTIL", "SHARED"],
         &rows,

@@ -23,11 +23,7 @@ use crate::tunnel::ws::{Endpoint, Header, Proxy, ProxyChoice};
 const LONGEST: Duration = Duration::from_secs(86_400);
 
 /// Keeps the tunnel until a signal, or until it gives up.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    CLIENT.run(arguments, keep_tunnel)
-}
-
-fn keep_tunnel(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn keep_tunnel(parsed: &Parsed) -> Result<(), Failure> {
     let settings = settings(parsed)?;
     logging::start_informing(parsed.has(&VERBOSE));
     let stopped = SignalWatch::start()?.running();

@@ -29,11 +29,7 @@ const USERS_CAP: usize = 1024 * 1024;
 const KEY_CAP: u64 = 4096;
 
 /// Serves until a signal.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    SERVER.run(arguments, serve_clients)
-}
-
-fn serve_clients(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn serve_clients(parsed: &Parsed) -> Result<(), Failure> {
     let users = users(parsed)?;
     let listen = listen(parsed)?;
     let keepalive = keepalive(&SERVER, parsed)?;

@@ -21,7 +21,7 @@ use crate::cli::args::app::{
     REMOVE, SHOW, SIGN_OUT, TRUST, WIDE,
 };
 use crate::cli::args::command::Parsed;
-use crate::cli::columns::print_fitting;
+use crate::cli::columns::print_table;
 use crate::cli::failure::{Failure, quoted, warn};
 use crate::cli::manager_client::Manager;
 use crate::cli::output::{print_json, print_json_line};
@@ -77,7 +77,7 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     }
     let rows: Vec<_> = apps.iter().map(listing::row).collect();
     let how = (NO_APPS, parsed.has(&WIDE));
-    print_fitting(listing::HEADING, &listing::FIRST, &rows, how)
+    print_table(listing::HEADING, &listing::FIRST, &rows, how)
 }
 
 fn remove(parsed: &Parsed) -> Result<(), Failure> {

@@ -31,7 +31,7 @@ pub(super) fn enroll(
     let server = server.ok_or_else(|| command.usage("--enroll-token needs --server"))?;
     let server =
         ServerUrl::parse(server, true).map_err(|why| command.usage(format!("--server: {why}")))?;
-    manager.enroll(&server, token)
+    manager.enroll(&server, token.into())
 }
 
 /// Adds a hint where an application is not saved for its name or number.

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use crossbeam_channel::Receiver;
 use serde_json::{Value, json};
+use zeroize::Zeroizing;
 
 use super::client::Client;
 use crate::cli::args::command::Parsed;
@@ -32,7 +33,7 @@ const ELSEWHERE: (&str, u16) = ("127.0.0.1", 3306);
 /// Share settings, checked.
 pub(super) struct ShareRequest {
     server: Option<ServerUrl>,
-    enroll_token: Option<String>,
+    enroll_token: Option<Zeroizing<String>>,
     fields: Fields,
     /// The account that everybody works as.
     pub(super) guest: Option<Guest>,
@@ -67,7 +68,7 @@ impl ShareRequest {
         fields::checked(&COMMAND, &fields)?;
         Ok(Some(Self {
             guest,
-            server: server(&COMMAND, parsed)?,
+            server: server(&COMMAND, parsed, false)?,
             enroll_token: given_token(parsed),
             teller: Teller::new(parsed),
             fields,
@@ -114,7 +115,7 @@ impl ShareRequest {
         // Lives as long as the process, of which there is one share.
         let lender: &'static Lender = Box::leak(Box::new(Lender(Arc::downgrade(client))));
         let input = fields::checked(&COMMAND, &self.fields);
-        let alone = chosen_server(home, self.server, self.enroll_token.map(Into::into))
+        let alone = chosen_server(home, self.server, self.enroll_token)
             .map_err(|why| Failure::operation(format!("cannot share: {why}")))
             .and_then(|chosen| Alone::start(home, run_dir, chosen, None, lender));
         let (input, mut alone) = match (input, alone) {

@@ -8,7 +8,7 @@ use super::state_dir::claim;
 use crate::api::relay::{Application, Connector, DisabledInvite, Figures, InvitedBy, Status};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::WIDE;
-use crate::cli::columns::{print_fitting, shown};
+use crate::cli::columns::{print_table, shown};
 use crate::cli::commands::sharing::figures::size;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::{print, print_json};
@@ -46,7 +46,7 @@ pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     }
     let rows: Vec<_> = connectors.iter().flat_map(|of| rows(of, &urls)).collect();
     let hint = "No connectors yet. 'postern start --server URL' on another machine enrols one.";
-    print_fitting(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
+    print_table(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
 }
 
 /// A connector, enrolled or revoked, as `--json` prints it. Its `label` is that of its invite, else its machine's.

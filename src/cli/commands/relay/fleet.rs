@@ -4,7 +4,7 @@ use super::operator::Operator;
 use crate::api::relay::Peer;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::WIDE;
-use crate::cli::columns::{print_fitting, shown};
+use crate::cli::columns::{print_table, shown};
 use crate::cli::failure::Failure;
 use crate::cli::output::print_json;
 use crate::store::DataDir;
@@ -34,7 +34,7 @@ pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
         return print_json(&relays);
     }
     let rows: Vec<_> = relays.iter().map(row).collect();
-    print_fitting(HEADING, &FIRST, &rows, ("", parsed.has(&WIDE)))?;
+    print_table(HEADING, &FIRST, &rows, ("", parsed.has(&WIDE)))?;
     if status.store.as_deref() == Some("away") {
         eprintln!(
             "The store is unreachable: existing connections continue, nothing new is accepted until it is back."

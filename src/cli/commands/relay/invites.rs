@@ -10,7 +10,7 @@ use crate::cli::args::table::WIDE;
 use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
 use crate::cli::args::values::{duration, whole_number};
 use crate::cli::clock::Zone;
-use crate::cli::columns::{print_fitting, shown};
+use crate::cli::columns::{print_table, shown};
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::output::{print, print_json};
 use crate::relay::InviteTerms;
@@ -85,7 +85,7 @@ pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     }
     let rows: Vec<_> = invites.iter().map(row).collect();
     let hint = "No invites. 'postern relay invite' creates one.";
-    print_fitting(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
+    print_table(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
 }
 
 fn row(invite: &Invite) -> [String; 7] {

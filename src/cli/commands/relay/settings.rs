@@ -13,13 +13,12 @@ use super::state_dir::of_store;
 use super::store::{self, FleetSettings};
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
-    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, DRAIN, ENROLL_TOKEN,
-    EXTERNAL_IP, LISTEN, METRICS_LISTEN, PASS_HEADER, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS,
-    QUOTA_SITES, SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN, TUNNEL_URL,
+    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, DRAIN, EXTERNAL_IP,
+    LISTEN, METRICS_LISTEN, PASS_HEADER, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS, QUOTA_SITES,
+    SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN, TUNNEL_URL,
 };
-use crate::cli::args::values::{
-    TOKEN_VARIABLE, environment, listen_address, socket_address, whole_number, whole_seconds,
-};
+use crate::cli::args::values::{listen_address, socket_address, whole_number, whole_seconds};
+use crate::cli::commands::sharing::line::given_token;
 use crate::cli::failure::Failure;
 use crate::gateway::is_never_kept;
 use crate::net::Cidr;
@@ -413,16 +412,15 @@ fn port_range(text: &str) -> Result<RangeInclusive<u16>, &'static str> {
 
 /// The text is a secret and is not repeated.
 fn enroll_token(parsed: &Parsed) -> Result<Option<Zeroizing<String>>, Failure> {
-    let given = parsed.value(&ENROLL_TOKEN);
-    let Some(token) = given.or_else(|| environment(TOKEN_VARIABLE)) else {
-        return Ok(None);
-    };
-    let token = Zeroizing::new(token);
-    if !TOKEN.contains(&token.len()) || token.chars().any(char::is_control) {
-        let message = "--enroll-token: give 12 to 256 bytes without control characters";
-        return Err(COMMAND.usage(message));
+    let is_usable =
+        |token: &str| TOKEN.contains(&token.len()) && !token.chars().any(char::is_control);
+    match given_token(parsed) {
+        Some(token) if !is_usable(&token) => {
+            let message = "--enroll-token: give 12 to 256 bytes without control characters";
+            Err(COMMAND.usage(message))
+        }
+        token => Ok(token),
     }
-    Ok(Some(token))
 }
 
 fn trust_proxy(parsed: &Parsed) -> Result<Vec<Cidr>, Failure> {
