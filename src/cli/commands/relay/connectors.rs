@@ -1,19 +1,19 @@
-//! `postern relay list`, `revoke`, `allow`, `recover` and `status-url`.
+//! `postern relay list`, `revoke`, `allow`, `release`, `transfer`, `recover` and `status-url`.
 
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use super::operator::{Operator, of_state};
-use super::state_dir::claim;
+use super::operator::Operator;
+use super::state_dir::{claim, of_state};
 use crate::api::relay::{Application, Connector, DisabledInvite, Figures, InvitedBy, Status};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::WIDE;
+use crate::cli::args::table::relay::FORCE;
 use crate::cli::columns::{print_table, shown};
 use crate::cli::commands::sharing::figures::size;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::{print, print_json};
 use crate::relay;
-use crate::store::DataDir;
 
 /// The label comes first: it is what the operator knows people by.
 const HEADING: [&str; 13] = [
@@ -36,8 +36,8 @@ const HEADING: [&str; 13] = [
 const FIRST: [&str; 5] = ["LABEL", "STATUS", "TARGET", "URL", "NAME"];
 
 /// Prints a line an application, and one for each connector without any.
-pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
-    let operator = Operator::of(data)?;
+pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
+    let operator = Operator::of(parsed)?;
     let status = operator.status()?;
     let urls = SiteUrls::of(&status);
     let connectors = listed(status, operator.is_running());
@@ -155,7 +155,7 @@ impl SiteUrls {
 
 /// Finds the connector of this name, or else of this label if only one has it; `is_revoked` selects revoked ones. An
 /// unknown name stays as it is, for the relay to refuse.
-fn named(operator: &Operator<'_>, called: &str, is_revoked: bool) -> Result<String, Failure> {
+fn named(operator: &Operator, called: &str, is_revoked: bool) -> Result<String, Failure> {
     let all = listed(operator.status()?, operator.is_running());
     let all = || all.iter().filter(|of| of.is_revoked() == is_revoked);
     if all().any(|of| of.connector.name == called) {
@@ -180,15 +180,15 @@ fn named(operator: &Operator<'_>, called: &str, is_revoked: bool) -> Result<Stri
 
 /// Prints where the operator signs in to the status page of the relay that runs: also of the one that is embedded in
 /// `postern start`. The code in it is new each time.
-pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
-    let link = Operator::of(data)?.link()?;
+pub(super) fn status_url(parsed: &Parsed) -> Result<(), Failure> {
+    let link = Operator::of(parsed)?.link()?;
     print(&format!("{}\n", printable(&link.url)))
 }
 
 /// Revokes a connector, and tells the effect on the invite that it used.
-pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
-    let operator = Operator::of(data)?;
-    let done = operator.revoke(&named(&operator, name, false)?)?;
+pub(super) fn revoke(parsed: &Parsed) -> Result<(), Failure> {
+    let operator = Operator::of(parsed)?;
+    let done = operator.revoke(&named(&operator, parsed.operand(), false)?)?;
     let name = printable(&done.revoked);
     print(&format!(
         "{name} is revoked until 'postern relay allow {name}'; its names and ports stay reserved for 30 days.\n{}",
@@ -246,15 +246,16 @@ fn not_saved(name: &str) -> Failure {
 }
 
 /// Accepts what is lost of a damaged state, so that the relay starts again.
-pub(super) fn recover(data: &DataDir) -> Result<(), Failure> {
-    if Operator::of(data)?.is_running() {
+pub(super) fn recover(parsed: &Parsed) -> Result<(), Failure> {
+    let operator = Operator::of(parsed)?;
+    if operator.is_running() {
         return Err(
             Failure::operation("a relay is running on it, so its state is readable")
                 .hint("'postern relay list' shows who is enrolled and revoked"),
         );
     }
-    let _instance = claim(data)?;
-    let recovered = relay::recover(data).map_err(of_state)?;
+    let _instance = claim(&operator.data)?;
+    let recovered = relay::recover(&operator.data).map_err(of_state)?;
     if recovered.aside.is_empty() {
         return print("nothing is damaged\n");
     }
@@ -275,9 +276,9 @@ pub(super) fn recover(data: &DataDir) -> Result<(), Failure> {
 }
 
 /// Undoes that.
-pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
-    let operator = Operator::of(data)?;
-    let done = operator.allow(&named(&operator, name, true)?)?;
+pub(super) fn allow(parsed: &Parsed) -> Result<(), Failure> {
+    let operator = Operator::of(parsed)?;
+    let done = operator.allow(&named(&operator, parsed.operand(), true)?)?;
     let name = printable(&done.allowed);
     let how = if done.restored {
         "it is enrolled again, with the names and ports still reserved for it"
@@ -290,6 +291,31 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
         ""
     };
     print(&format!("allowed {name}: {how}{invite}\n"))?;
+    operator.warn_offline();
+    Ok(())
+}
+
+/// Releases a site's name, or transfers it to the connector of the second operand.
+pub(super) fn take_name(parsed: &Parsed) -> Result<(), Failure> {
+    let [site, to @ ..] = parsed.operands() else {
+        return Ok(());
+    };
+    let operator = Operator::of(parsed)?;
+    let to = to.first().map(String::as_str);
+    let taken = operator.take_name(site, to, parsed.has(&FORCE))?;
+    let ended = if taken.ended {
+        " The site that had it was disconnected and returns under another name."
+    } else {
+        ""
+    };
+    let site = quoted(site);
+    print(&match taken.connector {
+        Some(by) => format!(
+            "transferred {site} to {}: its next connect with this name gets it, within 30 days.{ended}\n",
+            printable(&by)
+        ),
+        None => format!("released {site}: any connector can have it now.{ended}\n"),
+    })?;
     operator.warn_offline();
     Ok(())
 }

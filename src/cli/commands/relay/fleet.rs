@@ -7,7 +7,6 @@ use crate::cli::args::table::WIDE;
 use crate::cli::columns::{print_table, shown};
 use crate::cli::failure::Failure;
 use crate::cli::output::print_json;
-use crate::store::DataDir;
 
 const HEADING: [&str; 6] = [
     "RELAY",
@@ -22,8 +21,8 @@ const HEADING: [&str; 6] = [
 const FIRST: [&str; 5] = ["RELAY", "STATE", "CONNECTORS", "TUNNELS AT", "VERSION"];
 
 /// Prints a line a relay.
-pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
-    let operator = Operator::of(data)?;
+pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
+    let operator = Operator::of(parsed)?;
     operator.must_run("start it, or give another relay's directory with --data")?;
     let status = operator.status()?;
     let relays = status.relays.ok_or_else(|| {

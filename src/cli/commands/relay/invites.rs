@@ -14,20 +14,19 @@ use crate::cli::columns::{print_table, shown};
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::output::{print, print_json};
 use crate::relay::InviteTerms;
-use crate::store::DataDir;
 
 const HEADING: [&str; 7] = ["ID", "STATUS", "USED", "MADE", "ENDS", "LABEL", "BY"];
 /// Columns that an operator reads first.
 const FIRST: [&str; 6] = ["LABEL", "ID", "STATUS", "USED", "ENDS", "BY"];
 
 /// Makes an invite, and prints its token.
-pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
+pub(super) fn invite(parsed: &Parsed) -> Result<(), Failure> {
     let terms = terms(parsed)?;
-    let operator = Operator::of(data)?;
+    let operator = Operator::of(parsed)?;
     let made = operator.invite(terms)?;
     made.notices.iter().for_each(|notice| warn(notice));
     if !operator.is_running() {
-        let dir = data.dir().display();
+        let dir = operator.data.dir().display();
         warn(&format!(
             "no relay is running on {dir}; the token works once 'postern relay' runs"
         ));
@@ -78,8 +77,8 @@ fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
 }
 
 /// Prints a line an invite.
-pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
-    let invites = Operator::of(data)?.invites()?;
+pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
+    let invites = Operator::of(parsed)?.invites()?;
     if parsed.wants_json() {
         return print_json(&invites);
     }
@@ -116,10 +115,10 @@ fn label(invite: &Invite) -> String {
 }
 
 /// Cancels one.
-pub(super) fn uninvite(data: &DataDir, id: &str) -> Result<(), Failure> {
-    let operator = Operator::of(data)?;
-    operator.uninvite(id)?;
-    let id = printable(id);
+pub(super) fn uninvite(parsed: &Parsed) -> Result<(), Failure> {
+    let operator = Operator::of(parsed)?;
+    operator.uninvite(parsed.operand())?;
+    let id = printable(parsed.operand());
     print(&format!(
         "cancelled {id}: members who already used it stay until 'postern relay revoke'\n"
     ))?;

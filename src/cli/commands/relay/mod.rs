@@ -5,7 +5,6 @@ mod fleet;
 mod invites;
 mod operator;
 mod settings;
-mod sites;
 mod state_dir;
 mod store;
 mod unit;
@@ -33,36 +32,18 @@ use store::FleetSettings;
 /// Serves until a signal, or looks after connectors.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let subcommands: &[(&Command, Action)] = &[
-        (&LIST, |parsed| {
-            connectors::list(&settings::operators_data(parsed)?, parsed)
-        }),
-        (&STATUS_URL, |parsed| {
-            connectors::status_url(&settings::operators_data(parsed)?)
-        }),
-        (&INVITE, |parsed| {
-            invites::invite(&settings::operators_data(parsed)?, parsed)
-        }),
-        (&INVITES, |parsed| {
-            invites::list(&settings::operators_data(parsed)?, parsed)
-        }),
-        (&UNINVITE, |parsed| {
-            invites::uninvite(&settings::operators_data(parsed)?, parsed.operand())
-        }),
-        (&FLEET, |parsed| {
-            fleet::list(&settings::operators_data(parsed)?, parsed)
-        }),
+        (&LIST, connectors::list),
+        (&STATUS_URL, connectors::status_url),
+        (&INVITE, invites::invite),
+        (&INVITES, invites::list),
+        (&UNINVITE, invites::uninvite),
+        (&FLEET, fleet::list),
         (&COPY_STORE, store::copy_store),
-        (&RECOVER, |parsed| {
-            connectors::recover(&settings::operators_data(parsed)?)
-        }),
-        (&REVOKE, |parsed| {
-            connectors::revoke(&settings::operators_data(parsed)?, parsed.operand())
-        }),
-        (&ALLOW, |parsed| {
-            connectors::allow(&settings::operators_data(parsed)?, parsed.operand())
-        }),
-        (&RELEASE, sites::take_name),
-        (&TRANSFER, sites::take_name),
+        (&RECOVER, connectors::recover),
+        (&REVOKE, connectors::revoke),
+        (&ALLOW, connectors::allow),
+        (&RELEASE, connectors::take_name),
+        (&TRANSFER, connectors::take_name),
     ];
     COMMAND.run_with_subcommands(arguments, subcommands, run_parsed)
 }
@@ -83,7 +64,7 @@ pub(crate) fn names() -> Vec<(String, String)> {
     let Ok(home) = serve::data_dir() else {
         return Vec::new();
     };
-    let data = crate::store::DataDir::at(home.dir().join(settings::DATA_DIR));
+    let data = crate::store::DataDir::at(home.dir().join(state_dir::DATA_DIR));
     let stored = relay::stored_status(&data).unwrap_or_default();
     let enrolled = stored
         .connectors
@@ -107,14 +88,9 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     let watch = SignalWatch::start()?;
     let instance = claim(&settings.data)?;
     let listener = listen(settings.listen, "--listen")?;
-    let tunnel_listen = settings.tunnel_listen;
-    let tunnel_listener = tunnel_listen
-        .map(|at| listen(at, "--tunnel-listen"))
-        .transpose()?;
-    let metrics_listen = settings.metrics_listen;
-    let metrics_listener = metrics_listen
-        .map(|at| listen(at, "--metrics-listen"))
-        .transpose()?;
+    let listen_if = |at: Option<SocketAddr>, flag| at.map(|at| listen(at, flag)).transpose();
+    let tunnel_listener = listen_if(settings.tunnel_listen, "--tunnel-listen")?;
+    let metrics_listener = listen_if(settings.metrics_listen, "--metrics-listen")?;
     if settings.shows_figures() {
         log::warn!(
             "--metrics-listen is not on loopback: anyone who can reach it can read the metrics"
@@ -147,9 +123,7 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     );
     let bound = settings.drain;
     let peer_listen = settings.fleet.as_ref().map(|fleet| fleet.peer_listen);
-    let peer_listener = peer_listen
-        .map(|at| listen(at, "--peer-listen"))
-        .transpose()?;
+    let peer_listener = listen_if(peer_listen, "--peer-listen")?;
     let listeners = (listener, tunnel_listener);
     let options = settings.options(listeners, metrics_listener, peer_listener, &run_dir);
     let mut running = relay::start(options).map_err(|error| {

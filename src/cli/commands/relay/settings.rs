@@ -3,18 +3,17 @@
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
-use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::state_dir::of_store;
+use super::state_dir::data;
 use super::store::{self, FleetSettings};
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
-    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, DRAIN, EXTERNAL_IP,
-    LISTEN, METRICS_LISTEN, PASS_HEADER, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS, QUOTA_SITES,
+    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DOMAIN, DRAIN, EXTERNAL_IP, LISTEN,
+    METRICS_LISTEN, PASS_HEADER, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS, QUOTA_SITES,
     SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN, TUNNEL_URL,
 };
 use crate::cli::args::values::{listen_address, socket_address, whole_number, whole_seconds};
@@ -22,20 +21,14 @@ use crate::cli::commands::sharing::line::given_token;
 use crate::cli::failure::Failure;
 use crate::gateway::is_never_kept;
 use crate::net::Cidr;
-use crate::relay::{
-    Enrolment, Options, PublicPorts, PublicUrl, Quota, TunnelUrl, check_domain, has_state,
-};
+use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, Quota, TunnelUrl, check_domain};
 use crate::store::{DataDir, RunDir};
 
 /// Where visitors come in.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8180);
 /// The tunnel server's port. 62888 by the specification.
 const DEFAULT_TUNNEL_PORT: u16 = 62888;
-/// The state of the service in the Debian package.
-const PACKAGED: &str = "/var/lib/postern-relay";
 const DEFAULT_DOMAIN: &str = "localhost";
-/// The directory within the per-user one.
-pub(super) const DATA_DIR: &str = "relay";
 /// Bytes of an enrolment token: what quick-setup takes, and enough that nobody guesses it in 30 calls a minute.
 const TOKEN: RangeInclusive<usize> = 12..=256;
 /// Connections that may be chosen: each is a thread, and a unit's service needs most of its own for tunnels.
@@ -223,61 +216,6 @@ impl Settings {
             check_other_users: is_private && !self.allow_other_users,
         }
     }
-}
-
-/// The data directory.
-pub(super) fn data(parsed: &Parsed) -> Result<DataDir, Failure> {
-    let dir = match parsed.value(&DATA) {
-        Some(dir) if dir.is_empty() => return Err(COMMAND.usage("--data: give a directory")),
-        Some(dir) => {
-            std::path::absolute(&dir).map_err(|error| COMMAND.refuse(&DATA, &dir, error))?
-        }
-        None => {
-            let home = DataDir::locate().map_err(|error| of_store(&error))?;
-            home.dir().join(DATA_DIR)
-        }
-    };
-    Ok(DataDir::at(dir))
-}
-
-/// The directory of an operator's command: without `--data` also that of the packaged service. Root works on it as its
-/// owner, so that the relay can read what is written.
-pub(super) fn operators_data(parsed: &Parsed) -> Result<DataDir, Failure> {
-    let (own, packaged) = (data(parsed)?, DataDir::at(PACKAGED));
-    let is_packaged = !parsed.has(&DATA) && !has_state(&own) && has_state(&packaged);
-    let data = if is_packaged { packaged } else { own };
-    become_owner(data.dir()).map_err(|error| {
-        let dir = data.dir().display();
-        Failure::operation(format!("cannot work as the owner of {dir}: {error}"))
-            .hint("run the command as that user")
-    })?;
-    Ok(data)
-}
-
-/// Changes the user of this thread, and of those that it starts, if it is root's and the directory another user's. A link
-/// is followed by none: systemd makes one for a DynamicUser, and gives the files behind it their owner itself.
-#[cfg(target_os = "linux")]
-fn become_owner(dir: &Path) -> std::io::Result<()> {
-    use rustix::process::{Gid, Uid, geteuid};
-    use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
-    use std::os::unix::fs::MetadataExt;
-
-    let Ok(found) = std::fs::symlink_metadata(dir) else {
-        return Ok(());
-    };
-    if !geteuid().is_root() || found.uid() == 0 {
-        return Ok(());
-    }
-    let (user, group) = (Uid::from_raw(found.uid()), Gid::from_raw(found.gid()));
-    set_thread_groups(&[group])?;
-    set_thread_res_gid(group, group, group)?;
-    set_thread_res_uid(user, user, user)?;
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn become_owner(_: &Path) -> std::io::Result<()> {
-    Ok(())
 }
 
 /// Refuses what would give sites addresses that nobody can open.

@@ -7,8 +7,7 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use super::operator::of_state;
-use super::state_dir::claim;
+use super::state_dir::{claim, of_state};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::relay::{COMMAND, COPY_STORE, PEER_LISTEN, STORE};
 use crate::cli::args::values::{
