@@ -3,10 +3,13 @@
 use std::io::IsTerminal;
 
 use rustix::termios::tcgetwinsize;
+use serde::Serialize;
 
+use super::args::command::Parsed;
+use super::args::table::WIDE;
 use super::clock::Zone;
 use super::failure::{Failure, printable};
-use super::output::print;
+use super::output::{print, print_json};
 
 /// Gap between two columns on a terminal.
 const GAP: &str = "  ";
@@ -20,6 +23,21 @@ pub(super) fn shown(text: &str) -> String {
         "" => "-".to_owned(),
         text => printable(text),
     }
+}
+
+/// Prints a list: with `--json` as it is, else its rows as a table. A command without `--wide` shows all columns.
+pub(super) fn print_list<const N: usize>(
+    parsed: &Parsed,
+    list: &impl Serialize,
+    (heading, first): ([&str; N], &[&str]),
+    rows: &[[String; N]],
+    hint: &str,
+) -> Result<(), Failure> {
+    if parsed.wants_json() {
+        return print_json(list);
+    }
+    let is_wide = first.is_empty() || parsed.has(&WIDE);
+    print_table(heading, first, rows, (hint, is_wide))
 }
 
 /// Prints a heading and rows of as many cells, none of which holds a control character. A terminal shows a row in one line:

@@ -2,9 +2,9 @@
 
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::plugin::{ADD, GROUP, LIST, REMOVE};
-use crate::cli::columns::print_table;
+use crate::cli::columns::print_list;
 use crate::cli::failure::{Failure, printable, quoted};
-use crate::cli::output::{print, print_json};
+use crate::cli::output::print;
 use crate::cli::plugins::{BuiltIn, PLUGINS, named};
 use crate::plugin::{Error, Installed, Registry};
 use crate::store::DataDir;
@@ -66,23 +66,17 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
 
 fn list(parsed: &Parsed) -> Result<(), Failure> {
     let plugins = registry()?.list().map_err(failed)?;
-    if parsed.wants_json() {
-        return print_json(&plugins);
-    }
-    if plugins.is_empty() {
-        return print("No plugins are added. Run 'postern plugin add mysql' to add one.\n");
+    let hint = "No plugins are added. Run 'postern plugin add mysql' to add one.";
+    if plugins.is_empty() && !parsed.wants_json() {
+        return print(&format!("{hint}\n"));
     }
     let row = |plugin: &Installed| {
         let protocols = plugin.protocols.join(",");
         [&plugin.name, &plugin.version, &protocols, &plugin.installed].map(|cell| printable(cell))
     };
-    let rows: Vec<[String; 4]> = plugins.iter().map(row).collect();
-    print_table(
-        ["NAME", "VERSION", "PROTOCOLS", "INSTALLED"],
-        &[],
-        &rows,
-        ("", true),
-    )
+    let rows: Vec<_> = plugins.iter().map(row).collect();
+    let heading = ["NAME", "VERSION", "PROTOCOLS", "INSTALLED"];
+    print_list(parsed, &plugins, (heading, &[]), &rows, hint)
 }
 
 fn unknown(typed: &str) -> Failure {

@@ -11,7 +11,7 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::operations::server::{
     ADD, DEFAULT, DEFAULT_FLAG, GROUP, LABEL, LIST, REMOVE, TRUST,
 };
-use crate::cli::columns::{print_table, shown};
+use crate::cli::columns::{print_list, shown};
 use crate::cli::failure::{Failure, OVER_LIMIT, REFUSED, UNREACHABLE, printable, warn};
 use crate::cli::manager_client::Manager;
 use crate::cli::output::{print, print_json};
@@ -55,20 +55,14 @@ fn open() -> Result<Manager, Failure> {
 
 fn list(parsed: &Parsed) -> Result<(), Failure> {
     let servers = open()?.servers()?;
-    if parsed.wants_json() {
-        return print_json(&servers);
+    let rows: Vec<_> = servers.iter().map(row).collect();
+    let heading = ["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"];
+    let hint = "No relays yet. 'postern server add URL' adds one.";
+    print_list(parsed, &servers, (heading, &[]), &rows, hint)?;
+    if !parsed.wants_json() {
+        let remarks = servers.iter().filter_map(remark);
+        remarks.for_each(|text| warn(&text));
     }
-    let rows: Vec<[String; 6]> = servers.iter().map(row).collect();
-    print_table(
-        ["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"],
-        &[],
-        &rows,
-        ("No relays yet. 'postern server add URL' adds one.", true),
-    )?;
-    servers
-        .iter()
-        .filter_map(remark)
-        .for_each(|text| warn(&text));
     Ok(())
 }
 

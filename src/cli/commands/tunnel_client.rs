@@ -126,7 +126,7 @@ mod tests {
     fn a_wrong_line_is_refused() {
         let refused = |line: &[&str]| {
             let words: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
-            run(&words).unwrap_err().parts().0
+            CLIENT.run(&words, keep_tunnel).unwrap_err().parts().0
         };
         for line in [
             &["ws://h"][..],

@@ -18,13 +18,13 @@ mod warning;
 
 use crate::cli::args::app::{
     ADD, CODE, CONNECT, DISCONNECT, EDIT, EXPORT, GROUP, IMPORT, LIST, QR_CODE, RECONNECT, RELEASE,
-    REMOVE, SHOW, SIGN_OUT, TRUST, WIDE,
+    REMOVE, SHOW, SIGN_OUT, TRUST,
 };
 use crate::cli::args::command::Parsed;
-use crate::cli::columns::print_table;
+use crate::cli::columns::print_list;
 use crate::cli::failure::{Failure, quoted, warn};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::{print_json, print_json_line};
+use crate::cli::output::print_json_line;
 use crate::cli::serve::data_dir;
 use crate::store::AuditSets;
 pub(crate) use listing::{is_expired, row};
@@ -72,12 +72,9 @@ pub(crate) fn names() -> Vec<(String, String)> {
 
 fn list(parsed: &Parsed) -> Result<(), Failure> {
     let apps = Manager::open(&data_dir()?)?.apps()?;
-    if parsed.wants_json() {
-        return print_json(&apps);
-    }
     let rows: Vec<_> = apps.iter().map(listing::row).collect();
-    let how = (NO_APPS, parsed.has(&WIDE));
-    print_table(listing::HEADING, &listing::FIRST, &rows, how)
+    let columns = (listing::HEADING, &listing::FIRST[..]);
+    print_list(parsed, &apps, columns, &rows, NO_APPS)
 }
 
 fn remove(parsed: &Parsed) -> Result<(), Failure> {

@@ -7,12 +7,11 @@ use super::operator::Operator;
 use super::state_dir::{claim, of_state};
 use crate::api::relay::{Application, Connector, DisabledInvite, Figures, InvitedBy, Status};
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::WIDE;
 use crate::cli::args::table::relay::FORCE;
-use crate::cli::columns::{print_table, shown};
+use crate::cli::columns::{print_list, shown};
 use crate::cli::commands::sharing::figures::size;
 use crate::cli::failure::{Failure, printable, quoted};
-use crate::cli::output::{print, print_json};
+use crate::cli::output::print;
 use crate::relay;
 
 /// The label comes first: it is what the operator knows people by.
@@ -41,12 +40,9 @@ pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
     let status = operator.status()?;
     let urls = SiteUrls::of(&status);
     let connectors = listed(status, operator.is_running());
-    if parsed.wants_json() {
-        return print_json(&connectors);
-    }
     let rows: Vec<_> = connectors.iter().flat_map(|of| rows(of, &urls)).collect();
     let hint = "No connectors yet. 'postern start --server URL' on another machine enrols one.";
-    print_table(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
+    print_list(parsed, &connectors, (HEADING, &FIRST), &rows, hint)
 }
 
 /// A connector, enrolled or revoked, as `--json` prints it. Its `label` is that of its invite, else its machine's.

@@ -3,10 +3,8 @@
 use super::operator::Operator;
 use crate::api::relay::Peer;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::WIDE;
-use crate::cli::columns::{print_table, shown};
+use crate::cli::columns::{print_list, shown};
 use crate::cli::failure::Failure;
-use crate::cli::output::print_json;
 
 const HEADING: [&str; 6] = [
     "RELAY",
@@ -29,12 +27,9 @@ pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
         Failure::operation("this relay is not part of a fleet")
             .hint("start relays with --store to share their state")
     })?;
-    if parsed.wants_json() {
-        return print_json(&relays);
-    }
     let rows: Vec<_> = relays.iter().map(row).collect();
-    print_table(HEADING, &FIRST, &rows, ("", parsed.has(&WIDE)))?;
-    if status.store.as_deref() == Some("away") {
+    print_list(parsed, &relays, (HEADING, &FIRST), &rows, "")?;
+    if status.store.as_deref() == Some("away") && !parsed.wants_json() {
         eprintln!(
             "The store is unreachable: existing connections continue, nothing new is accepted until it is back."
         );

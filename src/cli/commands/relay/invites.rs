@@ -6,11 +6,10 @@ use zeroize::Zeroizing;
 use super::operator::Operator;
 use crate::api::relay::Invite;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::WIDE;
 use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
 use crate::cli::args::values::{duration, whole_number};
 use crate::cli::clock::Zone;
-use crate::cli::columns::{print_table, shown};
+use crate::cli::columns::{print_list, shown};
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::output::{print, print_json};
 use crate::relay::InviteTerms;
@@ -79,12 +78,9 @@ fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
 /// Prints a line an invite.
 pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
     let invites = Operator::of(parsed)?.invites()?;
-    if parsed.wants_json() {
-        return print_json(&invites);
-    }
     let rows: Vec<_> = invites.iter().map(row).collect();
     let hint = "No invites. 'postern relay invite' creates one.";
-    print_table(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
+    print_list(parsed, &invites, (HEADING, &FIRST), &rows, hint)
 }
 
 fn row(invite: &Invite) -> [String; 7] {

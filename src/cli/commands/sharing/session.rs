@@ -5,9 +5,9 @@ use std::time::{Duration, Instant, SystemTime};
 use crossbeam_channel::{Receiver, RecvTimeoutError, select};
 use serde_json::json;
 
-use super::teller::{Ending, Log, Teller};
+use super::teller::{Ending, ShareLog, Teller};
 use crate::api::ConnectionState::{Connected, Connecting, Disconnected, Failed, Idle};
-use crate::api::{App, Error, Requests};
+use crate::api::{App, Error, Log};
 use crate::cli::commands::app::connecting::{Patience, failed, wait_connected};
 use crate::cli::failure::Failure;
 use crate::cli::fields::Fields;
@@ -175,8 +175,8 @@ impl Session {
     }
 
     /// Requests of visitors after the one with this number. Of what is no web site there are none.
-    fn requests(&self, after: u64) -> Requests {
-        let requests = self.manager.requests(&self.id, after);
+    fn requests(&self, after: u64) -> Log {
+        let requests = self.manager.log(&self.id, "requests", after);
         requests.unwrap_or_default()
     }
 
@@ -204,7 +204,7 @@ fn wait(
     stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout)
 }
 
-fn over(log: Log<'_>, ending: Ending) -> Result<Outcome, Failure> {
+fn over(log: ShareLog<'_>, ending: Ending) -> Result<Outcome, Failure> {
     log.end(ending).map(|()| Outcome::Over)
 }
 

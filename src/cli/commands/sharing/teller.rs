@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 use serde_json::{Value, json};
 
 use super::figures::{Total, counted, planned, size};
-use crate::api::{App, ConnectResult, ConnectionState, HealthState, Requests};
+use crate::api::{App, ConnectResult, ConnectionState, HealthState, Log};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::{NAME, QR, SERVER, SITE_NAME};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
@@ -48,7 +48,7 @@ pub(in crate::cli::commands) struct Teller {
 }
 
 /// Log of one share so far.
-pub(in crate::cli::commands) struct Log<'a> {
+pub(in crate::cli::commands) struct ShareLog<'a> {
     teller: &'a Teller,
     began: Instant,
     /// The last request that was looked at.
@@ -105,7 +105,7 @@ impl Teller {
     }
 
     /// Tells where it is shared.
-    pub(super) fn begin(&self, app: &App, result: &ConnectResult) -> Result<Log<'_>, Failure> {
+    pub(super) fn begin(&self, app: &App, result: &ConnectResult) -> Result<ShareLog<'_>, Failure> {
         let link = link::of(result);
         if self.json {
             self.event("shared", shared(app, result, &link))?;
@@ -119,7 +119,7 @@ impl Teller {
         if !self.json {
             self.say(&self.sentences(app, result));
         }
-        let mut log = Log {
+        let mut log = ShareLog {
             teller: self,
             began: Instant::now(),
             last: 0,
@@ -260,13 +260,9 @@ fn who(app: &App, result: &ConnectResult) -> String {
     format!("{sentence}\n")
 }
 
-impl Log<'_> {
+impl ShareLog<'_> {
     /// Tells what is new. `requests` answers those after a number.
-    pub(super) fn look(
-        &mut self,
-        app: &App,
-        requests: impl Fn(u64) -> Requests,
-    ) -> Result<(), Failure> {
+    pub(super) fn look(&mut self, app: &App, requests: impl Fn(u64) -> Log) -> Result<(), Failure> {
         let idle = ConnectResult::default();
         let connection = app.connection.as_ref().unwrap_or(&idle);
         self.received.take(connection.bytes_in);
@@ -291,11 +287,12 @@ impl Log<'_> {
         self.look_at_health(connection)
     }
 
-    fn look_at_requests(&mut self, answer: &Requests) -> Result<(), Failure> {
+    fn look_at_requests(&mut self, answer: &Log) -> Result<(), Failure> {
         self.last = answer.last.max(self.last);
-        let sources = answer.requests.iter().map(|request| &request.source);
+        let sources = answer.entries.iter();
+        let sources = sources.filter_map(|request| request.get("source")?.as_str());
         for source in sources.filter(|source| !source.is_empty()) {
-            if self.sources.len() < MAX_SOURCES && self.sources.insert(source.clone()) {
+            if self.sources.len() < MAX_SOURCES && self.sources.insert(source.to_owned()) {
                 self.visitors += 1;
                 let line = format!("visitor {}", printable(source));
                 let fields = json!({"source": source});
