@@ -16,7 +16,6 @@ mod manager_client;
 mod output;
 mod plugins;
 mod port_holder;
-mod qr;
 mod relay_beside;
 mod serve;
 mod signals;
@@ -37,7 +36,7 @@ use commands::{
 use failure::{Failure, quoted};
 use output::print;
 use plugins::{BuiltIn, speaking};
-use suggest::nearest;
+use suggest::guess;
 
 const VERSION: &str = concat!("postern ", env!("CARGO_PKG_VERSION"), "\n");
 const SEE_HELP: &str = "see 'postern --help'";
@@ -145,13 +144,9 @@ fn unknown(word: &str) -> Failure {
     };
     let commands = ROOT.commands.iter().flat_map(|command| command.words());
     let names = commands.chain(["--help", "--version"]);
-    let near = nearest(word, names);
-    let guess = match near {
-        _ if ["share", "expose", "tunnel"].contains(&word) => {
-            "say what to share, as in 'postern http 3000'; ".to_owned()
-        }
-        Some(near) => format!("did you mean '{near}'? "),
-        None => String::new(),
+    let guess = match ["share", "expose", "tunnel"].contains(&word) {
+        true => "say what to share, as in 'postern http 3000'; ".to_owned(),
+        false => guess(word, names),
     };
     let shown = quoted(&target::redacted(word));
     Failure::usage(format!("unknown {kind} {shown}")).hint(guess + SEE_HELP)

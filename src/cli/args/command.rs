@@ -6,7 +6,7 @@ use getopts::{Fail, HasArg, Matches, Occur, Options};
 
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
-use crate::cli::suggest::nearest;
+use crate::cli::suggest::{guess, nearest};
 use crate::cli::target::redacted;
 
 /// Flags that say the opposite of each other, by name: of no command both may be given.
@@ -175,8 +175,7 @@ impl Command {
 
     fn unknown_subcommand(&self, word: &str) -> Failure {
         let names = self.commands.iter().flat_map(|command| command.words());
-        let near = nearest(word, names);
-        let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
+        let guess = guess(word, names);
         let typed = quoted(&format!("{} {}", self.name, redacted(word)));
         Failure::usage(format!("unknown command {typed}")).hint(guess + &self.see_help())
     }

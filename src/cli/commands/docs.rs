@@ -9,7 +9,7 @@ use crate::cli::failure::{Failure, quoted};
 use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
-use crate::cli::suggest::nearest;
+use crate::cli::suggest::guess;
 use crate::http::assets;
 
 /// The page that lists the others.
@@ -56,8 +56,7 @@ fn open(topic: &str) -> Result<(), Failure> {
 }
 
 fn unknown(topic: &str) -> Failure {
-    let near = nearest(topic, topics());
-    let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
+    let guess = guess(topic, topics());
     Failure::operation(format!("there is no page {}", quoted(topic)))
         .hint(guess + "see 'postern docs'")
 }

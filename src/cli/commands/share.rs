@@ -151,13 +151,8 @@ impl Request<'_> {
         let stopped = watch.running();
         // Named once already: it is the server of all.
         self.fields.remove("server");
-        let ended = Session::begin(
-            home,
-            alone.manager(),
-            self.fields.clone(),
-            (&self.input, &self.teller),
-        )
-        .and_then(|session| session.run(&self.teller, &stopped, || alone.keep()));
+        let shared = (&self.input, &self.teller);
+        let ended = alone.share(home, self.fields.clone(), shared, &stopped);
         serve::stop_in_time(move || alone.stop());
         ended
     }

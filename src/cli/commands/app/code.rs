@@ -46,7 +46,7 @@ pub(super) fn code(parsed: &Parsed) -> Result<(), Failure> {
         }
         print(&format!("{code}\n{}\n", link.escape_default()))?;
         if parsed.has(&QR) {
-            print(&link::qr(link.to_owned())?)?;
+            print(&link::qr(link)?)?;
         }
         Ok(())
     })
@@ -59,7 +59,7 @@ pub(super) fn qr(parsed: &Parsed) -> Result<(), Failure> {
             return Err(not_connected(app));
         }
         let link = link::of(&result);
-        let qr = link::qr(link.clone())?;
+        let qr = link::qr(&link)?;
         match parsed.wants_json() {
             true => print_json_line(&json!({"id": app.id, "link": link, "qr": qr})),
             false => print(&format!("{qr}{link}\n")),

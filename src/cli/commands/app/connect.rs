@@ -186,7 +186,7 @@ fn tell(
         .collect();
     print(&lines.concat())?;
     if parsed.has(&QR) {
-        print(&link::qr(link::of(&result))?)?;
+        print(&link::qr(&link::of(&result))?)?;
     }
     Ok(())
 }

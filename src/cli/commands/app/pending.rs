@@ -13,10 +13,6 @@ pub(super) struct Pending {
     pub(super) saved: String,
 }
 
-/// Settings as a connection has them, or as they are saved, in words; empty for what is not set. Networks and the end are
-/// none of them: those count at once.
-struct Words([(&'static str, String); 5]);
-
 /// The differences that can be named: of a password, say, nothing tells what is in force.
 pub(super) fn differences(app: &App) -> Vec<Pending> {
     let (Some(exposed), Some(connection)) = (app.exposed(), &app.connection) else {
@@ -28,9 +24,8 @@ pub(super) fn differences(app: &App) -> Vec<Pending> {
         true => in_force,
         false => saved,
     };
-    let Words(now) = words(exposed, in_force);
-    let Words(then) = words(&app.saved(), saved);
-    let both = now.into_iter().zip(then);
+    let both = words(exposed, in_force).into_iter();
+    let both = both.zip(words(&app.saved(), saved));
     let differing = both.filter(|((_, now), (_, then))| now != then);
     differing
         .map(|((name, in_force), (_, saved))| Pending {
@@ -58,14 +53,16 @@ pub(super) fn target(settings: &Exposed) -> String {
     )
 }
 
-fn words(settings: &Exposed, server: &str) -> Words {
-    Words([
+/// Settings as a connection has them, or as they are saved, in words; empty for what is not set. Networks and the end are
+/// none of them: those count at once.
+fn words(settings: &Exposed, server: &str) -> [(&'static str, String); 5] {
+    [
         ("target", target(settings)),
         ("access", listing::mode(settings)),
         ("server", printable(server)),
         ("guest reads", list(&settings.guest)),
         ("host", host(settings)),
-    ])
+    ]
 }
 
 /// Texts, after each other.

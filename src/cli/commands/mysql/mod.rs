@@ -22,7 +22,6 @@ use crate::cli::{browser, logging, serve};
 use crate::plugin::{Database, NotServed, Plugin, Served, tables_and_views};
 use crate::sqlweb::{self, Options, StartError, Target, TlsMode, WebClient};
 use crate::store::DataDir;
-use client::Client;
 use settings::{SHARED_QUERY_TIMEOUT, Settings};
 use share::ShareRequest;
 
@@ -59,7 +58,7 @@ impl Plugin for MySql {
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed> {
         let bind = database.bind.clone();
         match sqlweb::start_with(options(database), &*bind) {
-            Ok(running) => Ok(Box::new(Client(Arc::new(running)))),
+            Ok(running) => Ok(Box::new(Arc::new(running))),
             Err(error) => Err(NotServed {
                 message: printable(&described(&error)),
                 is_denied: error.is_denied(),
@@ -85,7 +84,6 @@ fn open(parsed: &Parsed) -> Result<(), Failure> {
     let opens = !parsed.has(&NO_OPEN);
     let mut share = settings.share.take();
     let mut options = settings.ask()?;
-    options.is_shared = share.is_some();
     options.guest = share.as_mut().and_then(|share| share.guest.take());
     tell(&connecting(&options), share.is_some())?;
     // After the questions, where most of the signals that end a start come.
@@ -233,7 +231,7 @@ fn run_client(
         if let Some(alone) = alone {
             alone.stop();
         }
-        Box::new(Client(running)).stop();
+        Served::stop(Box::new(running));
     });
     ended
 }

@@ -10,13 +10,11 @@ use crossbeam_channel::Receiver;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::client::Client;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::GUEST;
 use crate::cli::args::table::mysql::{COMMAND, OF_SHARING, READWRITE, SHARE, VISIBLE};
 use crate::cli::commands::sharing::alone::Alone;
 use crate::cli::commands::sharing::line::{given_token, name_by_target, server};
-use crate::cli::commands::sharing::session::Session;
 use crate::cli::commands::sharing::teller::Teller;
 use crate::cli::failure::Failure;
 use crate::cli::fields::{self, Fields};
@@ -123,10 +121,8 @@ impl ShareRequest {
             (Err(failure), alone) => return (alone.ok(), Err(failure)),
             (_, Err(failure)) => return (None, Err(failure)),
         };
-        let ended = Session::begin(home, alone.manager(), self.fields, (&input, &self.teller))
-            .and_then(|session| session.run(&self.teller, stop, || alone.keep()))
-            .map(drop);
-        (Some(alone), ended)
+        let ended = alone.share(home, self.fields, (&input, &self.teller), stop);
+        (Some(alone), ended.map(drop))
     }
 }
 
@@ -158,7 +154,7 @@ impl WebClients for Lender {
         // It goes on when it is not shared any more: the command has it too.
         let client = self.0.upgrade()?;
         client.note_in(database.statements);
-        Some(Ok(Box::new(Client(client))))
+        Some(Ok(Box::new(client)))
     }
 
     /// Nobody asks for them here.

@@ -112,7 +112,7 @@ impl Teller {
         } else {
             print(&format!("{link}\n"))?;
             if self.qr {
-                print(&link::qr(link)?)?;
+                print(&link::qr(&link)?)?;
             }
         }
         self.say(self.local.as_deref().unwrap_or_default());
