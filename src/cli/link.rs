@@ -118,7 +118,7 @@ pub(super) fn qr(text: &str) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Protocol, renamed, shown};
+    use super::{Protocol, qr, renamed, shown};
     use crate::api::ConnectResult;
     use crate::manager::app_input::AppInput;
     use serde_json::json;

@@ -24,10 +24,10 @@ const POLL: Duration = Duration::from_secs(2);
 pub(crate) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::running(&data_dir()?)?;
     let only = parsed.operands().first();
-    let only = only
-        .map(|typed| app::find(&manager.apps()?, typed))
-        .transpose()?
-        .map(|app| app.id);
+    let only = match only {
+        Some(typed) => Some(app::find(&manager.apps()?, typed)?.id.clone()),
+        None => None,
+    };
     let mut reader = Reader {
         manager,
         only,

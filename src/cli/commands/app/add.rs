@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::connect;
 use super::connecting::Patience;
-use super::select::{enroll, named, of_app, unsaved};
+use super::select::{called, enroll, named, unsaved};
 use super::warning;
 use crate::api::App;
 use crate::cli::args::app::{ADD, AND_CONNECT, DB_PASS, DISPLAY_NAME, READWRITE, REPLACE};
@@ -39,7 +39,11 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
     }
     enroll(&manager, &ADD, parsed, text_of(&fields, "server"))?;
     let before = match parsed.has(&REPLACE) {
-        true => named(&manager.apps()?, text_of(&fields, "name"))?,
+        true => {
+            let apps = manager.apps()?;
+            let name = text_of(&fields, "name").unwrap_or_default();
+            named(&apps, name)?.map(|app| app.id.clone())
+        }
         false => None,
     };
     let added = match before {
@@ -66,26 +70,21 @@ fn tell(parsed: &Parsed, added: &App) -> Result<(), Failure> {
 
 /// Connects it; if that fails, it stays saved and the user is told.
 fn connect_it(manager: &Manager, added: &App, parsed: &Parsed) -> Result<(), Failure> {
-    let one = of_app(added);
-    let done = connect::connect_each(
-        manager,
-        std::slice::from_ref(&one),
-        parsed,
-        Patience::default(),
-    );
+    let one = std::slice::from_ref(added);
+    let done = connect::connect_each(manager, one, parsed, Patience::default());
     if done.is_err() {
         // As JSON it is printed with the error.
         if !parsed.wants_json() {
             tell(parsed, added)?;
         }
-        let (name, kept) = (&one.name, quoted(&added.name));
+        let (name, kept) = (called(added), quoted(&added.name));
         warn(&format!(
             "saved as {kept}, not connected; fix it with 'postern app edit {name} …' or remove it with 'postern app \
              remove {name}'"
         ));
         return done;
     }
-    let result = manager.status(&one.id)?;
+    let result = manager.status(&added.id)?;
     if result.site_name_wanted.is_none() {
         tell_name(parsed, added, |wish| link::renamed(wish, &result.site_url));
     }

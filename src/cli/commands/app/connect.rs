@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::connecting::{Patience, wait_connected};
 use super::listing::extending;
-use super::select::{Selected, selected};
+use super::select::{called, selected};
 use crate::api::ConnectionState::{Disconnected, Idle};
 use crate::api::{App, ConnectResult};
 use crate::cli::args::app::{ALL, CONNECT, NO_WAIT, RECONNECT, TIMEOUT};
@@ -28,7 +28,7 @@ const SECONDS: RangeInclusive<u64> = 1..=86_400;
 pub(super) fn connect(parsed: &Parsed) -> Result<(), Failure> {
     let patience = patience(&CONNECT, parsed)?;
     let manager = Manager::running(&data_dir()?)?;
-    let selected = selected(parsed, &manager.apps()?)?;
+    let selected = selected(parsed, manager.apps()?)?;
     connect_each(&manager, &selected, parsed, patience)
 }
 
@@ -41,7 +41,7 @@ pub(super) fn reconnect(parsed: &Parsed) -> Result<(), Failure> {
         // Applications that nobody connected stay closed.
         apps.retain(|app| !matches!(app.status(), Idle | Disconnected));
     }
-    let selected = selected(parsed, &apps)?;
+    let selected = selected(parsed, apps)?;
     for app in &selected {
         manager.disconnect(&app.id)?;
     }
@@ -63,7 +63,7 @@ fn patience(command: &Command, parsed: &Parsed) -> Result<Patience, Failure> {
 /// told before it.
 pub(super) fn connect_each(
     manager: &Manager,
-    selected: &[Selected],
+    selected: &[App],
     parsed: &Parsed,
     patience: Patience,
 ) -> Result<(), Failure> {
@@ -78,25 +78,25 @@ pub(super) fn connect_each(
         match connecting.map_err(Failure::from) {
             Ok(()) => begun.push(app),
             Err(failure) if failure.hints(EXTEND) => {
-                failures.push((app, failure.hint(extending(&app.name))));
+                failures.push((app, failure.hint(extending(called(app)))));
             }
             Err(failure) => failures.push((app, failure)),
         }
     }
     let names = selected.len() > 1;
-    let failed = |app: &Selected, failure: Failure| {
+    let failed = |app: &App, failure: Failure| {
         let shown = || manager.app(&app.id).ok().map(|app| shown(&app));
         let answer = parsed.wants_json().then(shown).flatten();
         let failure = answer.into_iter().fold(failure, Failure::answer);
         match names {
-            true => failure.about(&app.label),
+            true => failure.about(&app.name),
             false => failure,
         }
     };
     for app in begun {
         let result = match &interrupted {
             Some(interrupted) => {
-                wait_connected(manager, &app.id, Some(&app.name), interrupted, patience)
+                wait_connected(manager, &app.id, Some(called(app)), interrupted, patience)
             }
             None => manager.status(&app.id).map_err(Failure::from),
         };
@@ -133,12 +133,12 @@ fn shown(app: &App) -> Value {
 
 fn tell(
     manager: &Manager,
-    app: &Selected,
+    app: &App,
     result: ConnectResult,
     parsed: &Parsed,
     names: bool,
 ) -> Result<(), Failure> {
-    let name = &app.name;
+    let (name, label) = (called(app), printable(&app.name));
     if result.pending_changes {
         warn(&format!(
             "saved changes are not active yet\nrun 'postern app reconnect {name}'"
@@ -147,7 +147,7 @@ fn tell(
     let wanted = result.site_name_wanted.as_deref();
     if let Some(line) = wanted.and_then(|wanted| link::renamed(wanted, &result.site_url)) {
         let who = if names {
-            format!("{}: ", app.label)
+            format!("{label}: ")
         } else {
             String::new()
         };
@@ -158,7 +158,7 @@ fn tell(
         let hint = health.hint.as_ref();
         let hint = hint.map_or(String::new(), |hint| format!("\n{}", printable(hint)));
         let who = if names {
-            format!("{} is ", app.label)
+            format!("{label} is ")
         } else {
             String::new()
         };
@@ -175,7 +175,7 @@ fn tell(
         };
     }
     let prefix = if names {
-        format!("{}\t", app.label)
+        format!("{label}\t")
     } else {
         String::new()
     };
@@ -193,7 +193,7 @@ fn tell(
 
 pub(super) fn disconnect(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::running(&data_dir()?)?;
-    for app in selected(parsed, &manager.apps()?)? {
+    for app in selected(parsed, manager.apps()?)? {
         let status = manager.disconnect(&app.id)?;
         if parsed.wants_json() {
             print_json_line(&json!({"id": app.id, "status": status}))?;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::add::guest_only_reads;
 use super::pending;
-use super::select::{enroll, of_app, selected, unsaved};
+use super::select::{enroll, selected, unsaved};
 use super::warning;
 use crate::api::App;
 use crate::cli::args::app::{ADDRESS, DB_PASS, DB_USER, EDIT};
@@ -20,14 +20,9 @@ use crate::manager::protocol::Protocol;
 
 pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::open(&data_dir()?)?;
-    let apps = manager.apps()?;
-    let selected = selected(parsed, &apps)?;
-    let before: Vec<&App> = selected
-        .iter()
-        .filter_map(|one| apps.iter().find(|app| app.id == one.id))
-        .collect();
-    let is_database = |app: &&App| app.protocol.is_database();
-    let mut changed = changed_fields(parsed, before.iter().all(is_database))?;
+    let selected = selected(parsed, manager.apps()?)?;
+    let is_database = |app: &App| app.protocol.is_database();
+    let mut changed = changed_fields(parsed, selected.iter().all(is_database))?;
     if changed.is_empty() && !parsed.has(&ADDRESS) && !parsed.has(&ENROLL_TOKEN) {
         return Err(EDIT.usage("nothing to change: give a flag"));
     }
@@ -36,7 +31,7 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     }
     let server = changed.get("server").and_then(Value::as_str);
     enroll(&manager, &EDIT, parsed, server)?;
-    for (one, before) in selected.iter().zip(before) {
+    for before in &selected {
         let Value::Object(mut fields) = json!(before) else {
             continue;
         };
@@ -53,13 +48,11 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
         }
         guest_only_reads(&EDIT, parsed, &fields)?;
         fields::checked(&EDIT, &fields)?;
-        let after = manager.replace(&one.id, &fields).map_err(unsaved)?;
+        let after = manager.replace(&before.id, &fields).map_err(unsaved)?;
         if let Some(warning) = warning::of(&after) {
             warn(&warning);
         }
-        let renamed = changed.contains_key("name").then(|| of_app(&after).name);
-        let name = renamed.as_ref().unwrap_or(&one.name);
-        if let Some(warning) = pending::warning(&after, name) {
+        if let Some(warning) = pending::warning(&after) {
             warn(&warning);
         }
         if parsed.wants_json() {

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use super::select::of_app;
+use super::select::called;
 use crate::api::ConnectionState::{Connecting, Failed};
 use crate::api::{App, ErrorClass, Exposed, HealthState};
 use crate::cli::failure::printable;
@@ -37,7 +37,7 @@ pub(crate) fn row(app: &App) -> [String; 8] {
 /// Where it is, why in a few words, and when it is tried again.
 pub(super) fn status(app: &App) -> String {
     if is_expired(app) {
-        return format!("expired: {}", extending(&of_app(app).name));
+        return format!("expired: {}", extending(called(app)));
     }
     let state = app.status();
     let mut status = state.name().to_owned();

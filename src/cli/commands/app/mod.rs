@@ -29,7 +29,7 @@ use crate::cli::serve::data_dir;
 use crate::store::AuditSets;
 pub(crate) use listing::{is_expired, row};
 pub(crate) use select::find;
-use select::{is_plain_word, selected};
+use select::{called, selected};
 
 /// Text for an empty list.
 pub(crate) const NO_APPS: &str = "No applications yet. 'postern app add http 3000' adds one.";
@@ -60,12 +60,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 /// Every application for a shell to complete: its name where that is one plain word, else its ID; and what it is.
 pub(crate) fn names() -> Vec<(String, String)> {
     let found = data_dir().and_then(|home| Ok(Manager::open(&home)?.apps()?));
-    let shown = found.unwrap_or_default().into_iter().map(|app| {
-        if is_plain_word(&app.name) {
-            (app.name, app.protocol.name().to_owned())
-        } else {
-            (app.id, app.name)
-        }
+    let shown = found.unwrap_or_default().into_iter();
+    let shown = shown.map(|app| match called(&app) == app.name {
+        true => (app.name, app.protocol.name().to_owned()),
+        false => (app.id, app.name),
     });
     shown.collect()
 }
@@ -84,13 +82,13 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
         true => Manager::running(&home)?,
         false => Manager::open(&home)?,
     };
-    for app in selected(parsed, &manager.apps()?)? {
+    for app in selected(parsed, manager.apps()?)? {
         let removed = manager.remove(&app.id, release)?;
         if parsed.wants_json() {
             print_json_line(&removed)?;
         }
         if let Some(kept) = AuditSets::new(&home).leave(&app.id) {
-            let (name, kept) = (quoted(&app.label), kept.display());
+            let (name, kept) = (quoted(&app.name), kept.display());
             warn(&format!("the audit files of {name} are kept: {kept}"));
         }
     }

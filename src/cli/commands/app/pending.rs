@@ -1,6 +1,7 @@
 //! Saved settings that a connection does not have before it is made again.
 
 use super::listing;
+use super::select::called;
 use crate::api::{App, Exposed};
 use crate::cli::failure::printable;
 use crate::manager::ServerUrl;
@@ -80,7 +81,7 @@ pub(super) fn host(settings: &Exposed) -> String {
 }
 
 /// Warns that saved changes are not active yet: lists the active settings and the command to run.
-pub(super) fn warning(app: &App, name: &str) -> Option<String> {
+pub(super) fn warning(app: &App) -> Option<String> {
     if !app.is_pending() {
         return None;
     }
@@ -94,7 +95,7 @@ pub(super) fn warning(app: &App, name: &str) -> Option<String> {
     } else {
         format!(": {holds}")
     };
-    let label = printable(&app.name);
+    let (label, name) = (printable(&app.name), called(app));
     Some(format!(
         "{label} keeps its old settings until it reconnects{holds}\n\
          run 'postern app reconnect {name}'"

@@ -24,10 +24,9 @@ const COLUMN: usize = 13;
 
 pub(super) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let all = Manager::open(&data_dir()?)?.apps()?;
-    let selected = selected(parsed, &all)?;
-    let shown = all
-        .iter()
-        .filter(|app| selected.iter().any(|one| one.id == app.id));
+    let selected = selected(parsed, all.clone())?;
+    let is_selected = |app: &&App| selected.iter().any(|one| one.id == app.id);
+    let shown = all.iter().filter(is_selected);
     let texts: Vec<String> = match parsed.wants_json() {
         true => shown.map(|app| format!("{:#}\n", json!(app))).collect(),
         false => shown.map(sheet).collect(),

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use super::super::mysql::prompt::{asked, new_secret};
 use super::sealing;
-use super::select::{named, of_app, selected, unsaved};
+use super::select::{called, named, selected, unsaved};
 use super::warning;
 use crate::api::App;
 use crate::cli::args::app::{EXPORT, IMPORT, KEEP_AUTOCONNECT, WITH_SECRETS};
@@ -47,10 +47,8 @@ pub(super) fn export(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let mut apps = AppStore::new(home.clone()).list().map_err(unread)?;
     if !parsed.operands().is_empty() {
-        let shown = Manager::open(&home)?.apps()?;
-        let wanted = selected(parsed, &shown)?;
-        let is_wanted = |app: &App| wanted.iter().any(|one| one.id == app.id);
-        if let Some(share) = shown.iter().find(|app| app.temporary && is_wanted(app)) {
+        let wanted = selected(parsed, Manager::open(&home)?.apps()?)?;
+        if let Some(share) = wanted.iter().find(|app| app.temporary) {
             let message = "belongs to a running command: it is not saved, so it is not exported";
             let failure = Failure::operation(format!("{} {message}", quoted(&share.name)));
             return Err(failure.hint("'postern app add' saves an application"));
@@ -175,7 +173,7 @@ fn would_do(added: &App, was_armed: bool, servers: &Servers) -> String {
 /// Lists what an added application lacks.
 fn lacking(added: &App) -> Vec<String> {
     let password = (added.protocol.is_database() && !added.has_db_pass).then(|| {
-        let name = of_app(added).name;
+        let name = called(added);
         format!("has no password: run 'postern app edit {name}' with {PASSWORD_VARIABLE} set")
     });
     let code = added
@@ -196,11 +194,11 @@ fn added(
     if is_armed(app) && !keeps_autoconnect {
         fields.insert("autoconnect".to_owned(), Value::Bool(false));
     }
-    let name = fields.get("name").and_then(Value::as_str);
-    let apps = manager.apps().map_err(Failure::from);
-    let there = apps.and_then(|apps| named(&apps, name));
-    if name.is_some() && !matches!(there, Ok(None)) {
-        return Ok(None);
+    if let Some(name) = fields.get("name").and_then(Value::as_str) {
+        let apps = manager.apps().unwrap_or_default();
+        if !matches!(named(&apps, name), Ok(None)) {
+            return Ok(None);
+        }
     }
     let secrets = secrets.and_then(Value::as_object).into_iter().flatten();
     let is_secret = |name| field(name).is_some_and(|field| field.kind == Kind::Secret);

@@ -4,13 +4,14 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use serde_json::json;
 
-use super::select::running;
+use super::select::{called, find};
 use crate::api::HostKey;
 use crate::cli::args::app::YES;
 use crate::cli::args::command::Parsed;
 use crate::cli::failure::{Failure, REFUSED, printable, quoted};
 use crate::cli::manager_client::Manager;
 use crate::cli::output::{print, print_json_line};
+use crate::cli::serve::data_dir;
 use crate::store::escaped;
 
 /// Error with both fingerprints and the command to run, as in `app trust shop`.
@@ -45,8 +46,10 @@ pub(in crate::cli::commands) fn ask(key: &HostKey, parsed: &Parsed) -> Result<()
 
 /// Runs the command.
 pub(super) fn trust(parsed: &Parsed) -> Result<(), Failure> {
-    let (manager, app) = running(parsed)?;
-    let name = app.name;
+    let manager = Manager::running(&data_dir()?)?;
+    let apps = manager.apps()?;
+    let app = find(&apps, parsed.operand())?;
+    let name = called(app);
     let Some(change) = change_of(&manager, &app.id)? else {
         let message = format!("the host key of {name} has not changed");
         let hint = format!("'postern app connect {name}' reports a changed key");
