@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::add::guest_only_reads;
-use super::pending;
 use super::select::{enroll, selected, unsaved};
+use super::show;
 use super::warning;
 use crate::api::App;
 use crate::cli::args::app::{ADDRESS, DB_PASS, DB_USER, EDIT};
@@ -52,7 +52,7 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
         if let Some(warning) = warning::of(&after) {
             warn(&warning);
         }
-        if let Some(warning) = pending::warning(&after) {
+        if let Some(warning) = show::warning(&after) {
             warn(&warning);
         }
         if parsed.wants_json() {

@@ -8,7 +8,6 @@ mod connect;
 pub(super) mod connecting;
 mod edit;
 mod listing;
-mod pending;
 mod sealing;
 mod select;
 mod show;
