@@ -175,7 +175,7 @@ impl Failure {
         let lines = [Some(self.message.as_str()), hint];
         let lines = lines.into_iter().flatten().filter(|line| !line.is_empty());
         let text: String = lines.map(|line| format!("{line}\n")).collect();
-        let _ = io::stderr().lock().write_all(escaped(&text).as_bytes());
+        say(&text);
         ExitCode::from(self.status)
     }
 
@@ -215,13 +215,14 @@ impl From<store::Error> for Failure {
     }
 }
 
-/// Tells what went well and is not good all the same. A failing stderr leaves nowhere to say so.
+/// Tells what went well and is not good all the same.
 pub(crate) fn warn(message: &str) {
-    let _ = writeln!(
-        io::stderr().lock(),
-        "postern: {}",
-        escaped(&in_words(message))
-    );
+    say(&format!("postern: {}\n", in_words(message)));
+}
+
+/// Writes to standard error. Where that fails, nobody wants to be told.
+pub(crate) fn say(text: &str) {
+    let _ = io::stderr().lock().write_all(escaped(text).as_bytes());
 }
 
 /// The user's text in single quotes, harmless to a terminal.

@@ -272,8 +272,16 @@ impl Command {
     fn options(&self) -> Options {
         let mut options = Options::new();
         for flag in self.all_flags() {
-            for (short, long) in flag.getopts_names() {
-                options.opt(short, long, "", "", flag.has_value(), flag.occurrence());
+            let letter = Some(flag.alias).filter(|alias| alias.len() == 1);
+            for name in flag.names() {
+                let letter = letter.unwrap_or_default();
+                // A switch means the same when an alias of the shell gives it again.
+                let (value, occurrence) = match flag.value {
+                    "" => (HasArg::No, Occur::Multi),
+                    _ if flag.repeatable => (HasArg::Yes, Occur::Multi),
+                    _ => (HasArg::Yes, Occur::Optional),
+                };
+                options.opt(letter, name, "", "", value, occurrence);
             }
         }
         options
@@ -456,30 +464,6 @@ impl Flag {
     fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         let is_word = self.alias.len() > 1;
         [self.long].into_iter().chain(is_word.then_some(self.alias))
-    }
-
-    fn getopts_names(&self) -> Vec<(&'static str, &'static str)> {
-        match self.alias {
-            "" => vec![("", self.long)],
-            letter if letter.len() == 1 => vec![(letter, self.long)],
-            word => vec![("", self.long), ("", word)],
-        }
-    }
-
-    fn has_value(&self) -> HasArg {
-        match self.value {
-            "" => HasArg::No,
-            _ => HasArg::Yes,
-        }
-    }
-
-    fn occurrence(&self) -> Occur {
-        // A switch means the same when an alias of the shell gives it again.
-        if self.repeatable || self.value.is_empty() {
-            Occur::Multi
-        } else {
-            Occur::Optional
-        }
     }
 
     /// `  -v, --verbose` or `  --db-user, --username NAME`.

@@ -5,8 +5,6 @@
 //! by its API ([`session`](super::sharing::session)), and what happens is told a line at a time
 //! ([`teller`](super::sharing::teller)).
 
-use std::io::Write;
-
 use super::sharing::alone::Alone;
 use super::sharing::line::{given_token, name_by_target, server};
 use super::sharing::session::{Outcome, Session};
@@ -14,7 +12,7 @@ use super::sharing::teller::{self, Teller};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::share::COMMANDS;
 use crate::cli::args::table::VERBOSE;
-use crate::cli::failure::{Failure, warn};
+use crate::cli::failure::{Failure, say, warn};
 use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::Manager;
 use crate::cli::plugins::BuiltIns;
@@ -100,12 +98,10 @@ impl Request<'_> {
         }
         if let (Some(server), Some(token)) = (server, given_token(self.parsed)) {
             manager.enroll(server, token)?;
-            // A closed stderr leaves nowhere to say so.
-            let _ = writeln!(
-                std::io::stderr(),
+            say(&format!(
                 "The running 'postern start' has saved the enrolment token of {server}; 'postern server remove \
-                 {server}' deletes it."
-            );
+                 {server}' deletes it.\n"
+            ));
         }
         if let Some(server) = &self.server {
             let server = server.to_string();

@@ -1,6 +1,6 @@
 //! The wait for a connection: what a terminal sees, how it ends, and what the end is to a script.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, never, select};
@@ -10,7 +10,7 @@ use super::trust;
 use crate::api::ConnectionState::{Connected, Connecting, Failed};
 use crate::api::{ConnectResult, ErrorClass};
 use crate::cli::args::values::PASSWORD_VARIABLE;
-use crate::cli::failure::{FAILED, Failure, INTERRUPTED, REFUSED, UNREACHABLE, printable};
+use crate::cli::failure::{FAILED, Failure, INTERRUPTED, REFUSED, UNREACHABLE, printable, say};
 use crate::cli::manager_client::Manager;
 
 /// Time for an application to be connected. Default 180 s: five calls of 30 s, and the waits for two tunnels, seldom
@@ -197,8 +197,7 @@ impl<'a> Waiting<'a> {
         };
         let is_long = self.since.elapsed() >= quiet;
         if is_long && line != self.told && (self.patience.tells || is_first) {
-            // Whoever closed it does not want to be told.
-            let _ = writeln!(std::io::stderr(), "{line}");
+            say(&format!("{line}\n"));
             self.told = line;
         }
     }
@@ -207,8 +206,7 @@ impl<'a> Waiting<'a> {
     fn tell_outage(&mut self, result: &ConnectResult) {
         if self.told.is_empty() && !result.error.is_empty() {
             self.told = format!("reconnecting: {}", why(result));
-            // Whoever closed it does not want to be told.
-            let _ = writeln!(std::io::stderr(), "{}", self.told);
+            say(&format!("{}\n", self.told));
         }
     }
 }

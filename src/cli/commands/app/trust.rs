@@ -1,6 +1,6 @@
 //! `postern app trust` and `postern server trust`: a changed host key, shown beside the known one, and accepted by whoever knows why it changed.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 
 use serde_json::json;
 
@@ -8,11 +8,10 @@ use super::select::{called, find};
 use crate::api::HostKey;
 use crate::cli::args::app::YES;
 use crate::cli::args::command::Parsed;
-use crate::cli::failure::{Failure, REFUSED, printable, quoted};
+use crate::cli::failure::{Failure, REFUSED, printable, quoted, say};
 use crate::cli::manager_client::Manager;
 use crate::cli::output::{print, print_json_line};
 use crate::cli::serve::data_dir;
-use crate::store::escaped;
 
 /// Error with both fingerprints and the command to run, as in `app trust shop`.
 pub(super) fn failure(key: &HostKey, command: &str) -> Failure {
@@ -33,8 +32,7 @@ pub(in crate::cli::commands) fn ask(key: &HostKey, parsed: &Parsed) -> Result<()
         [&key.server, &key.known, &key.offered].map(|text| printable(text));
     let text = format!("server   {server}\nknown    {known}\noffered  {offered}\n");
     match parsed.wants_json() {
-        // A closed stderr leaves nowhere to say so.
-        true => _ = write!(std::io::stderr(), "{}", escaped(&text)),
+        true => say(&text),
         false => print(&text)?,
     }
     let is_wanted = is_wanted(parsed, key).and_then(|is_wanted| match is_wanted {
@@ -96,11 +94,9 @@ fn is_wanted(parsed: &Parsed, change: &HostKey) -> Result<bool, Failure> {
         ));
     }
     let unanswered = |error: std::io::Error| Failure::operation(format!("cannot ask: {error}"));
-    write!(
-        std::io::stderr(),
-        "Check the offered key with the relay's operator, not through this connection.\nTrust it? [y/N] "
-    )
-    .map_err(unanswered)?;
+    say(
+        "Check the offered key with the relay's operator, not through this connection.\nTrust it? [y/N] ",
+    );
     let mut answer = String::new();
     std::io::stdin()
         .lock()

@@ -5,7 +5,6 @@ pub(in crate::cli::commands) mod prompt;
 mod settings;
 mod share;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use crossbeam_channel::{RecvTimeoutError, Sender};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::mysql::{COMMAND, NO_OPEN, VERBOSE};
 use crate::cli::commands::sharing::teller;
-use crate::cli::failure::{Failure, printable, warn};
+use crate::cli::failure::{Failure, printable, say, warn};
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
 use crate::cli::{browser, logging, serve};
@@ -239,9 +238,7 @@ fn run_client(
 /// Says what is not the link to send: where there is one, it stands alone on standard output.
 fn tell(text: &str, is_shared: bool) -> Result<(), Failure> {
     if is_shared {
-        // A failing stderr leaves nowhere to say so.
-        let text = crate::store::escaped(text);
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        say(text);
         return Ok(());
     }
     print(text)

@@ -10,7 +10,7 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::table::relay::FORCE;
 use crate::cli::columns::{print_list, shown};
 use crate::cli::commands::sharing::figures::size;
-use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::failure::{Failure, printable, quoted, say};
 use crate::cli::output::print;
 use crate::relay;
 
@@ -38,7 +38,7 @@ const FIRST: [&str; 5] = ["LABEL", "STATUS", "TARGET", "URL", "NAME"];
 pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
     let operator = Operator::of(parsed)?;
     let status = operator.status()?;
-    let urls = SiteUrls::of(&status);
+    let urls = site_urls(&status);
     let connectors = listed(status, operator.is_running());
     let rows: Vec<_> = connectors.iter().flat_map(|of| rows(of, &urls)).collect();
     let hint = "No connectors yet. 'postern start --server URL' on another machine enrols one.";
@@ -123,30 +123,16 @@ impl Listed {
     }
 }
 
-/// The text before and after the name in the URL of a site. A relay that does not run has none: its state does not
-/// contain them.
-#[derive(Default)]
-struct SiteUrls {
-    before: String,
-    after: String,
-}
-
-impl SiteUrls {
-    fn of(status: &Status) -> Self {
-        let Some((scheme, host)) = status.url.split_once("://") else {
-            return Self::default();
-        };
-        let port = host.trim_end_matches('/').rsplit_once(':');
-        let port = port.map_or_else(String::new, |(_, port)| format!(":{port}"));
-        Self {
-            before: format!("{scheme}://"),
-            after: format!(".{}{port}/", status.domain),
-        }
-    }
-
-    fn url(&self, name: &str) -> String {
-        format!("{}{name}{}", self.before, self.after)
-    }
+/// The URLs of sites, by name. A relay that does not run has none: its state does not contain them.
+fn site_urls(status: &Status) -> impl Fn(&str) -> String + use<> {
+    let (scheme, host) = status.url.split_once("://").unwrap_or_default();
+    let port = host.trim_end_matches('/').rsplit_once(':');
+    let port = port.map_or_else(String::new, |(_, port)| format!(":{port}"));
+    let (before, after) = match scheme {
+        "" => Default::default(),
+        _ => (format!("{scheme}://"), format!(".{}{port}/", status.domain)),
+    };
+    move |name| format!("{before}{name}{after}")
 }
 
 /// Finds the connector of this name, or else of this label if only one has it; `is_revoked` selects revoked ones. An
@@ -192,10 +178,10 @@ pub(super) fn revoke(parsed: &Parsed) -> Result<(), Failure> {
     ))?;
     operator.warn_offline();
     if !done.untold.is_empty() {
-        eprintln!(
-            "These relays of the fleet do not know it yet and will read it from the store: {}",
+        say(&format!(
+            "These relays of the fleet do not know it yet and will read it from the store: {}\n",
             printable(&done.untold.join(", "))
-        );
+        ));
     }
     if !done.saved {
         return Err(not_saved(&name));
@@ -338,7 +324,7 @@ fn quota(of: &Listed) -> String {
 }
 
 /// A row for each application, or for each reserved site of a revoked connector.
-fn rows(of: &Listed, urls: &SiteUrls) -> Vec<[String; 13]> {
+fn rows(of: &Listed, urls: impl Fn(&str) -> String) -> Vec<[String; 13]> {
     let own = &of.connector;
     let invite = own.invite.as_ref();
     let invite = invite.map_or_else(String::new, |InvitedBy { id, label }| {
@@ -366,7 +352,7 @@ fn rows(of: &Listed, urls: &SiteUrls) -> Vec<[String; 13]> {
     let applications = applications.map(|of| row(of.status, &of.application));
     let reserved = of.sites.iter().flatten().map(|site| {
         let reserved = Application {
-            url: urls.url(site),
+            url: urls(site),
             ..Application::default()
         };
         row(of.status, &reserved)

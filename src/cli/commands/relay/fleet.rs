@@ -4,7 +4,7 @@ use super::operator::Operator;
 use crate::api::relay::Peer;
 use crate::cli::args::command::Parsed;
 use crate::cli::columns::{print_list, shown};
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Failure, say};
 
 const HEADING: [&str; 6] = [
     "RELAY",
@@ -30,8 +30,8 @@ pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
     let rows: Vec<_> = relays.iter().map(row).collect();
     print_list(parsed, &relays, (HEADING, &FIRST), &rows, "")?;
     if status.store.as_deref() == Some("away") && !parsed.wants_json() {
-        eprintln!(
-            "The store is unreachable: existing connections continue, nothing new is accepted until it is back."
+        say(
+            "The store is unreachable: existing connections continue, nothing new is accepted until it is back.\n",
         );
     }
     Ok(())

@@ -2,7 +2,6 @@
 //! output, an object a line.
 
 use std::collections::HashSet;
-use std::io::Write;
 use std::time::{Instant, SystemTime};
 
 use serde_json::{Value, json};
@@ -13,12 +12,11 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::{NAME, QR, SERVER, SITE_NAME};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
 use crate::cli::clock::Zone;
-use crate::cli::failure::{Failure, printable};
+use crate::cli::failure::{Failure, printable, say};
 use crate::cli::link;
 use crate::cli::output::print;
 use crate::http::Counted;
 use crate::net::authority::is_loopback;
-use crate::store::escaped;
 use crate::store::time::{in_words, parse_rfc3339, rfc3339};
 
 /// Sources that are remembered, so that each is told once. Default 10,000: more are told again.
@@ -115,9 +113,9 @@ impl Teller {
                 print(&link::qr(&link)?)?;
             }
         }
-        self.say(self.local.as_deref().unwrap_or_default());
+        say(self.local.as_deref().unwrap_or_default());
         if !self.json {
-            self.say(&self.sentences(app, result));
+            say(&self.sentences(app, result));
         }
         let mut log = ShareLog {
             teller: self,
@@ -175,17 +173,10 @@ impl Teller {
         lines
     }
 
-    /// A failing stderr leaves nowhere to say so.
-    fn say(&self, lines: &str) {
-        let _ = std::io::stderr()
-            .lock()
-            .write_all(escaped(lines).as_bytes());
-    }
-
     /// A line with the time of now.
     fn say_now(&self, line: &str) {
         let time = self.zone.with_seconds(SystemTime::now());
-        self.say(&format!("{time}  {line}\n"));
+        say(&format!("{time}  {line}\n"));
     }
 
     fn event(&self, name: &str, fields: Value) -> Result<(), Failure> {
@@ -379,9 +370,10 @@ impl ShareLog<'_> {
     /// The last line.
     pub(super) fn end(self, ending: Ending) -> Result<(), Failure> {
         let (received, sent) = (self.received.sum(), self.sent.sum());
+        let (name, sentence) = ending.words();
         if self.teller.json {
             let ended = json!({
-                "reason": ending.name(),
+                "reason": name,
                 "seconds": self.began.elapsed().as_secs(),
                 "visitors": self.all_visitors(),
                 "counts": format!("{}s", self.unit),
@@ -391,8 +383,7 @@ impl ShareLog<'_> {
             });
             return self.teller.event("ended", ended);
         }
-        self.teller
-            .say(&format!("{}{}\n", ending.words(), self.summary(ending)));
+        say(&format!("{sentence}{}\n", self.summary(ending)));
         Ok(())
     }
 
@@ -432,24 +423,14 @@ fn end_of(app: &App) -> Option<SystemTime> {
 }
 
 impl Ending {
-    /// Before the last line.
-    fn words(self) -> &'static str {
+    /// Its name, and a sentence before the last line.
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Interrupted => "",
-            Self::Expired => "Time is up. ",
-            Self::Disconnected => "It was disconnected. ",
-            Self::Removed => "It was removed. ",
-            Self::Failed => "Sharing has stopped. ",
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Interrupted => "interrupted",
-            Self::Expired => "expired",
-            Self::Disconnected => "disconnected",
-            Self::Removed => "removed",
-            Self::Failed => "failed",
+            Self::Interrupted => ("interrupted", ""),
+            Self::Expired => ("expired", "Time is up. "),
+            Self::Disconnected => ("disconnected", "It was disconnected. "),
+            Self::Removed => ("removed", "It was removed. "),
+            Self::Failed => ("failed", "Sharing has stopped. "),
         }
     }
 }
