@@ -1,6 +1,6 @@
 //! Flags of `postern mysql`, checked.
 
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::cli::args::table::mysql::{
 use crate::cli::args::values::{PASSWORD_VARIABLE, socket_address, whole_seconds};
 use crate::cli::failure::Failure;
 use crate::cli::target;
+use crate::net::authority;
 use crate::sqlweb::{Options, TlsMode};
 
 /// How long a statement may run where the web client is shared and nothing is said.
@@ -130,20 +131,13 @@ fn protected(listen: SocketAddr, invisible: bool) -> Result<SocketAddr, Failure>
 /// A name or address as a `Host` header carries it, in lower case.
 fn allowed_host(text: &str) -> Result<String, Failure> {
     let refuse = |reason: &str| COMMAND.refuse(&ALLOW_HOST, text, reason);
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-        _ => (text, None),
-    };
+    let parts = authority::split(text);
+    let (host, port) = parts.ok_or_else(|| refuse("give HOST, HOST:PORT or [IPV6]:PORT"))?;
     if let Some(digits) = port {
         target::port(digits).map_err(refuse)?;
     }
-    match host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'))
-    {
-        Some(inner) if inner.parse::<std::net::Ipv6Addr>().is_ok() => {}
-        Some(_) => return Err(refuse("the brackets do not contain an IPv6 address")),
-        None => target::check_host(host).map_err(refuse)?,
+    if host.parse::<Ipv6Addr>().is_err() {
+        target::check_host(host).map_err(refuse)?;
     }
     Ok(text.to_ascii_lowercase())
 }

@@ -16,7 +16,7 @@ use crate::cli::failure::{Failure, printable, say};
 use crate::cli::link;
 use crate::cli::output::print;
 use crate::http::Counted;
-use crate::net::authority::is_loopback;
+use crate::net::authority::{self, is_loopback};
 use crate::store::time::{in_words, parse_rfc3339, rfc3339};
 
 /// Sources that are remembered, so that each is told once. Default 10,000: more are told again.
@@ -223,11 +223,7 @@ fn shared(app: &App, result: &ConnectResult, link: &str) -> Value {
 fn is_local(site: &str) -> bool {
     let place = site.split_once("://").map_or(site, |(_, place)| place);
     let place = place.split('/').next().unwrap_or_default();
-    let host = match place.rsplit_once(':') {
-        Some((host, _)) if !place.ends_with(']') => host,
-        _ => place,
-    };
-    is_loopback(host.trim_start_matches('[').trim_end_matches(']'))
+    authority::split(place).is_some_and(|(host, _)| is_loopback(host))
 }
 
 /// Describes who gets in.
