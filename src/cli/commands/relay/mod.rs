@@ -27,7 +27,6 @@ use crate::relay::{self, KEEP_FIGURES_EVERY, PublicPorts, Running};
 use crate::store::RunDir;
 use settings::Settings;
 use state_dir::{claim, of_store};
-use store::FleetSettings;
 
 /// Serves until a signal, or looks after connectors.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -91,36 +90,15 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     let listen_if = |at: Option<SocketAddr>, flag| at.map(|at| listen(at, flag)).transpose();
     let tunnel_listener = listen_if(settings.tunnel_listen, "--tunnel-listen")?;
     let metrics_listener = listen_if(settings.metrics_listen, "--metrics-listen")?;
-    if settings.shows_figures() {
-        log::warn!(
-            "--metrics-listen is not on loopback: anyone who can reach it can read the metrics"
-        );
-    }
     if let PublicPorts::At(ip) = settings.ports {
         // At the start, not at the first connect, it is to show that it is no address of this machine.
         listen((ip, 0).into(), "--port-listen")?;
     }
-    if settings.has_ports_where_connectors_dial() {
-        log::warn!(
-            "--port-listen equals --external-ip: if site names point there too, use another address"
-        );
-    }
-    if let Some(path) = settings
-        .fleet
-        .as_ref()
-        .and_then(FleetSettings::open_password_file)
-    {
-        log::warn!(
-            "every user of this machine can read the store's password: chmod o-r {}",
-            path.display()
-        );
+    for warning in settings.warnings() {
+        log::warn!("{warning}");
     }
     let run_dir = RunDir::create(Some(&settings.data)).map_err(|error| of_store(&error))?;
     watch.removes(run_dir.path());
-    let (is_exposed, lacks_proxy) = (
-        settings.is_exposed_without_tls(),
-        settings.lacks_trusted_proxy(),
-    );
     let bound = settings.drain;
     let peer_listen = settings.fleet.as_ref().map(|fleet| fleet.peer_listen);
     let peer_listener = listen_if(peer_listen, "--peer-listen")?;
@@ -141,18 +119,6 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     }
     if let Some(since) = &running.forbidden_token {
         log::warn!("{}", forbidden_token(since));
-    }
-    if is_exposed {
-        log::warn!(
-            "connectors' passwords and visitors' codes cross the network unprotected: {TLS_HINT}"
-        );
-    }
-    if lacks_proxy {
-        log::warn!(
-            "--trust-proxy is missing: the headers of the proxy for --public-url are ignored, so visitors' addresses \
-             are unknown and all visitors share the limits of one. Tunnels through a proxy on this machine have no \
-             limit per address"
-        );
     }
     running
         .announce(&instance, false)
@@ -196,9 +162,6 @@ fn forbidden_token(since: &str) -> String {
          cancelled; give another one, or none: 'postern relay invite' creates tokens"
     )
 }
-
-const TLS_HINT: &str =
-    "put a web server that terminates TLS in front, and give its URL: --public-url https://…";
 
 fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
     serve::listen(address, |kind| {

@@ -152,24 +152,50 @@ impl Settings {
     }
 
     /// True if others can reach it and nothing says that they use TLS.
-    pub(super) fn is_exposed_without_tls(&self) -> bool {
+    fn is_exposed_without_tls(&self) -> bool {
         !is_loopback(self.listen) && self.public_url.is_none()
     }
 
-    /// True if visitors use `https`, which the relay does not speak, and no proxy is trusted.
-    pub(super) fn lacks_trusted_proxy(&self) -> bool {
+    /// Warnings of what may not be meant.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let has_open_metrics = self.metrics_listen.is_some_and(|at| !is_loopback(at));
+        // It often serves the sites too.
+        let has_ports_where_connectors_dial =
+            matches!(self.ports, PublicPorts::At(ip) if self.external_ip == ip.to_string());
+        // The relay does not speak it.
         let is_secure = self.public_url.as_ref().is_some_and(PublicUrl::is_secure);
-        is_secure && self.trust_proxy.is_empty()
-    }
-
-    /// True if other machines can read the metrics.
-    pub(super) fn shows_figures(&self) -> bool {
-        self.metrics_listen.is_some_and(|at| !is_loopback(at))
-    }
-
-    /// True if public ports use the address that connectors dial, which often serves the sites too.
-    pub(super) fn has_ports_where_connectors_dial(&self) -> bool {
-        matches!(self.ports, PublicPorts::At(ip) if self.external_ip == ip.to_string())
+        let warnings = [
+            (
+                has_open_metrics,
+                "--metrics-listen is not on loopback: anyone who can reach it can read the metrics",
+            ),
+            (
+                has_ports_where_connectors_dial,
+                "--port-listen equals --external-ip: if site names point there too, use another address",
+            ),
+            (
+                self.is_exposed_without_tls(),
+                "connectors' passwords and visitors' codes cross the network unprotected: put a web server that \
+                 terminates TLS in front, and give its URL: --public-url https://…",
+            ),
+            (
+                is_secure && self.trust_proxy.is_empty(),
+                "--trust-proxy is missing: the headers of the proxy for --public-url are ignored, so visitors' \
+                 addresses are unknown and all visitors share the limits of one. Tunnels through a proxy on this \
+                 machine have no limit per address",
+            ),
+        ];
+        let warnings = warnings.into_iter().filter(|(holds, _)| *holds);
+        let password = self
+            .fleet
+            .as_ref()
+            .and_then(FleetSettings::open_password_file);
+        let password = password.map(|path| {
+            let path = path.display();
+            format!("every user of this machine can read the store's password: chmod o-r {path}")
+        });
+        let warnings = warnings.map(|(_, text)| text.to_owned());
+        warnings.chain(password).collect()
     }
 
     /// For the relay.
