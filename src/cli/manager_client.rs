@@ -167,6 +167,13 @@ impl From<Error> for Failure {
     }
 }
 
+/// True if two URLs are one server's.
+pub(crate) fn is_same_server(one: &str, other: &str) -> bool {
+    let url = |text| ServerUrl::parse(text, true).ok();
+    one == other
+        || url(one).is_some_and(|one| url(other).is_some_and(|url| url.origin() == one.origin()))
+}
+
 fn address(url: &str) -> Option<SocketAddr> {
     url.strip_prefix("http://")?
         .trim_end_matches('/')

@@ -13,7 +13,7 @@ use crate::cli::args::operations::server::{
 };
 use crate::cli::columns::{print_list, shown};
 use crate::cli::failure::{Failure, OVER_LIMIT, REFUSED, UNREACHABLE, printable, warn};
-use crate::cli::manager_client::Manager;
+use crate::cli::manager_client::{Manager, is_same_server};
 use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
@@ -161,10 +161,7 @@ fn make_default(parsed: &Parsed) -> Result<(), Failure> {
         ),
         _ => {
             let url = ServerUrl::parse(typed, true).map_err(|why| DEFAULT.usage(why))?;
-            let there = kept.find(|server| {
-                let known = ServerUrl::parse(&server.url, true);
-                known.is_ok_and(|known| known.origin() == url.origin())
-            });
+            let there = kept.find(|server| is_same_server(&server.url, typed));
             (Some(there.ok_or_else(|| unknown(&url))?), url.to_string())
         }
     };

@@ -213,19 +213,14 @@ fn status(parsed: &Parsed) -> Result<(), Failure> {
             false => Ok(()),
         };
     }
-    let (state, hint) = if is_installed {
-        (
-            "is not running",
-            format!("see systemctl --user status {}", service.unit),
-        )
-    } else {
-        (
-            "is not installed",
-            format!("run 'postern service install {}'", service.word),
-        )
+    let unit = service.unit;
+    let failure = match is_installed {
+        true => Failure::operation(format!("{unit} is not running"))
+            .hint(format!("see systemctl --user status {unit}")),
+        false => Failure::operation(format!("{unit} is not installed"))
+            .hint(format!("run 'postern service install {}'", service.word)),
     };
-    let failure = Failure::operation(format!("{} {state}", service.unit));
-    Err(failure.hint(hint).answer(shown))
+    Err(failure.answer(shown))
 }
 
 /// The one word that it answers; `unknown` where it answers none.

@@ -11,10 +11,9 @@ use crate::cli::args::command::Parsed;
 use crate::cli::clock::Zone;
 use crate::cli::failure::{Failure, printable};
 use crate::cli::link;
-use crate::cli::manager_client::Manager;
+use crate::cli::manager_client::{Manager, is_same_server};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
-use crate::manager::ServerUrl;
 use crate::manager::apps::fields::FIELDS;
 use crate::plugin::tables_and_views;
 use crate::store::time::parse_rfc3339;
@@ -156,7 +155,8 @@ fn differences(app: &App) -> Vec<Pending> {
         return Vec::new();
     };
     let in_force = &*connection.server;
-    let saved = app.server.as_deref().unwrap_or_default();
+    // Without one of its own it keeps what it came through.
+    let saved = app.server.as_deref().unwrap_or(in_force);
     let saved = match is_same_server(saved, in_force) {
         true => in_force,
         false => saved,
@@ -171,14 +171,6 @@ fn differences(app: &App) -> Vec<Pending> {
             saved,
         })
         .collect()
-}
-
-/// Without one of its own it keeps what it came through.
-fn is_same_server(saved: &str, in_force: &str) -> bool {
-    let origin = |url| ServerUrl::parse(url, true).map(|url| url.to_string()).ok();
-    saved.is_empty()
-        || saved == in_force
-        || (origin(saved).is_some() && origin(saved) == origin(in_force))
 }
 
 /// Protocol and address of what is in force, or of what is saved.

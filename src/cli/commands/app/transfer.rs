@@ -18,22 +18,20 @@ use super::super::mysql::prompt::{asked, new_secret};
 use super::sealing;
 use super::select::{called, named, selected, unsaved};
 use super::warning;
-use crate::api::App;
+use crate::api::{App, Server};
 use crate::cli::args::app::{EXPORT, IMPORT, KEEP_AUTOCONNECT, WITH_SECRETS};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::values::PASSWORD_VARIABLE;
 use crate::cli::failure::{Failure, printable, quoted, warn};
 use crate::cli::fields::{self, Fields};
-use crate::cli::manager_client::Manager;
+use crate::cli::manager_client::{Manager, is_same_server};
 use crate::cli::output::{print, print_json_line};
 use crate::cli::serve::data_dir;
 use crate::manager::app::AppConfig;
 use crate::manager::app_store::{AppStore, Error};
 use crate::manager::apps::field::Kind;
 use crate::manager::apps::fields::{field, is_own};
-use crate::manager::server_store::{ServerList, ServerStore};
-use crate::manager::{ServerUrl, site_wish};
-use crate::store::DataDir;
+use crate::manager::site_wish;
 
 /// Format name in such a file.
 const FORMAT: &str = "postern applications";
@@ -89,9 +87,9 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
     let apps = document.get("applications").and_then(Value::as_array);
     let apps = apps.ok_or_else(|| no_such_file("it has no applications"))?;
     let secrets = secrets(&document, apps.len())?;
-    let home = data_dir()?;
-    let manager = Manager::open(&home)?;
-    let servers = Servers::known(&home, &manager)?;
+    let manager = Manager::open(&data_dir()?)?;
+    let (servers, default) = (manager.servers()?, manager.version()?.server);
+    let default = default.unwrap_or_else(|| "the relay on this machine".to_owned());
     let keeps = parsed.has(&KEEP_AUTOCONNECT);
     let mut wrong = 0;
     for (number, app) in apps.iter().enumerate() {
@@ -106,7 +104,7 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
                 } else {
                     print(&format!("{}\t{}\n", added.id, printable(name)))?;
                 }
-                let would = would_do(&added, is_armed(app) && !keeps, &servers);
+                let would = would_do(&added, is_armed(app) && !keeps, &servers, &default);
                 warn(&format!("{}: {would}", quoted(name)));
                 let warning = warning::of_imported(&added);
                 for what in lacking(&added).into_iter().chain(warning) {
@@ -129,40 +127,27 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// Where applications are connected through.
-struct Servers {
-    list: ServerList,
-    /// Of those that name none: as the running manager says, else the default of the list.
-    default: String,
-}
-
-impl Servers {
-    fn known(home: &DataDir, manager: &Manager) -> Result<Self, Failure> {
-        let list = ServerStore::new(home.clone()).look()?;
-        let default = manager.version()?.server;
-        let default = default.unwrap_or_else(|| "the relay on this machine".to_owned());
-        Ok(Self { list, default })
-    }
-}
-
 /// True if it connects by itself.
 fn is_armed(app: &Value) -> bool {
     app.get("autoconnect").and_then(Value::as_bool) == Some(true)
 }
 
-/// Describes autoconnect and server of an added application; `was_armed` if the file has autoconnect.
-fn would_do(added: &App, was_armed: bool, servers: &Servers) -> String {
+/// Describes autoconnect and server of an added application; `was_armed` if the file has autoconnect. `default` is the
+/// server of those that name none.
+fn would_do(added: &App, was_armed: bool, servers: &[Server], default: &str) -> String {
     let by_itself = match (added.autoconnect, was_armed) {
         (true, _) => "yes",
         (false, true) => "no (yes in the file; --keep-autoconnect keeps that)",
         (false, false) => "no",
     };
+    let is_known = |url| {
+        let mut known = servers.iter().filter(|server| server.known);
+        known.any(|server| is_same_server(&server.url, url))
+    };
     let (server, unknown) = match added.server.as_deref() {
-        None => (servers.default.as_str(), ""),
-        Some(url) => match ServerUrl::parse(url, true) {
-            Ok(parsed) if servers.list.get(parsed.origin()).is_some() => (url, ""),
-            _ => (url, ", not in your list of relays"),
-        },
+        None => (default, ""),
+        Some(url) if is_known(url) => (url, ""),
+        Some(url) => (url, ", not in your list of relays"),
     };
     format!(
         "autoconnect: {by_itself}; server: {}{unknown}",
@@ -211,16 +196,12 @@ fn added(
 
 fn read(file: &str) -> Result<Value, Failure> {
     let mut bytes = Vec::new();
-    let shown = quoted(file);
-    let read = match file {
-        "-" => std::io::stdin()
-            .lock()
-            .take(FILE_CAP + 1)
-            .read_to_end(&mut bytes),
-        path => std::fs::File::open(path)
-            .and_then(|file| file.take(FILE_CAP + 1).read_to_end(&mut bytes)),
+    let opened: std::io::Result<Box<dyn Read>> = match file {
+        "-" => Ok(Box::new(std::io::stdin())),
+        path => std::fs::File::open(path).map(|file| Box::new(file) as Box<dyn Read>),
     };
-    read.map_err(|error| Failure::operation(format!("cannot read {shown}: {error}")))?;
+    let read = opened.and_then(|file| file.take(FILE_CAP + 1).read_to_end(&mut bytes));
+    read.map_err(|error| Failure::operation(format!("cannot read {}: {error}", quoted(file))))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > FILE_CAP) {
         return Err(no_such_file("it is larger than 4 MiB"));
     }
