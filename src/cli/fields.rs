@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value, json};
 
 use super::args::app::EDIT;
-use super::args::command::{Command, Flag, Parsed};
-use super::args::flags::{self, ALLOW, FOR, UNTIL, VISIBLE};
+use super::args::command::{Command, Flag, Parsed, of_fields};
+use super::args::flags::{ALLOW, FOR, UNTIL, VISIBLE};
 use super::args::values::{duration, whole_number};
 use super::clock::Zone;
 use super::endpoint::{self, Endpoint};
@@ -16,7 +16,7 @@ use super::target;
 use crate::manager::ServerUrl;
 use crate::manager::app_input::{AppInput, Invalid};
 use crate::manager::apps::field::{Field, FieldFlag, Kind, Sets, Uses};
-use crate::manager::apps::fields::{FIELDS, field};
+use crate::manager::apps::fields::field;
 use crate::manager::protocol::Protocol;
 use crate::store::time::{parse_rfc3339, rfc3339};
 
@@ -78,11 +78,7 @@ pub(super) fn set_flags(
 
 /// The flags of this line that belong to fields.
 fn given(parsed: &Parsed) -> impl Iterator<Item = (&'static Field, &'static FieldFlag, Flag)> {
-    let flags = FIELDS.iter().flat_map(|field| {
-        let flags = field.all_flags();
-        flags.map(move |of| (field, of, flags::of(field, *of)))
-    });
-    flags.filter(|(.., flag)| parsed.has(flag))
+    of_fields().filter(|(.., flag)| parsed.has(flag))
 }
 
 /// The value of a flag, as its field has it.

@@ -623,6 +623,6 @@ fn what_does_not_answer_is_told() {
     let sharing = Sharing::start(&home, &args);
     assert_eq!(
         sharing.event("fails")["error"],
-        "cannot find the host of not-a-port:80 (no DNS entry); correct the address: a port number, or HOST:PORT"
+        "cannot find the host of not-a-port:80 (no DNS entry); use PORT or HOST:PORT"
     );
 }

@@ -1,7 +1,7 @@
 //! `postern app` and its subcommands.
 
 use super::command::{Command, Flag, Kind};
-use super::flags::{QR, count, of_field, of_fields};
+use super::flags::{QR, of_field};
 use super::table::{AT_HOME, PROTOCOLS, QUIET, environment as env};
 pub(crate) use super::table::{JSON, WIDE};
 
@@ -68,7 +68,8 @@ pub(crate) const ADD: Command = Command {
     brief: "add an application",
     environment: &[env::HOME, env::DB_PASS],
     about: "Adds an application and prints its ID.",
-    flags: &of_fields::<{ count(false) + 4 }>(false, &[AND_CONNECT, REPLACE, QR, JSON]),
+    of_fields: Some(false),
+    flags: &[AND_CONNECT, REPLACE, QR, JSON],
     notes: "\
 PROTOCOL is one of http, https, tcp, ssh, rdp, vnc, telnet, mysql, mariadb.
 ADDRESS is PORT, HOST or HOST:PORT (default: the protocol's port on 127.0.0.1).
@@ -83,7 +84,8 @@ pub(crate) const EDIT: Command = Command {
     brief: "change settings of applications",
     environment: &[env::HOME, env::DB_PASS],
     about: "Changes the given settings and keeps all others.",
-    flags: &of_fields::<{ count(true) + 1 }>(true, &[JSON]),
+    of_fields: Some(true),
+    flags: &[JSON],
     notes: "\
 An empty value removes a setting: --until '' removes the end time, --allow ''
 allows every network, --guest '' ends the guest account, --name '' restores the

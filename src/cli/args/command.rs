@@ -8,6 +8,8 @@ use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
 use crate::cli::suggest::{guess, nearest};
 use crate::cli::target::redacted;
+use crate::manager::apps::field::{self, Field, FieldFlag, Sets};
+use crate::manager::apps::fields::FIELDS;
 
 /// Flags that say the opposite of each other, by name: of no command both may be given.
 const CONTRADICTIONS: [(&str, &str); 3] = [
@@ -87,7 +89,9 @@ pub(crate) struct Command {
     pub(crate) brief: &'static str,
     /// Description in one sentence.
     pub(crate) about: &'static str,
-    /// Its options, but for `--help`.
+    /// The table of fields whose options it has: `false` for a new application, `true` for one that is changed.
+    pub(crate) of_fields: Option<bool>,
+    /// Its own options, but for `--help`.
     pub(crate) flags: &'static [Flag],
     /// How many of the last options have a heading of their own in the help, and that heading.
     pub(crate) of_last: (usize, &'static str),
@@ -120,6 +124,7 @@ impl Command {
         operand_kinds: &[],
         brief: "",
         about: "",
+        of_fields: None,
         flags: &[],
         of_last: (0, ""),
         commands: &[],
@@ -195,9 +200,9 @@ impl Command {
 
     /// True if the argument after this one is its value.
     fn takes_next(&self, argument: &str) -> bool {
-        let of_subcommands = self.commands.iter().flat_map(|command| command.flags);
+        let of_subcommands = self.commands.iter().flat_map(|command| command.all_flags());
         let name = argument.trim_start_matches('-');
-        let mut flags = self.flags.iter().chain(of_subcommands);
+        let mut flags = self.all_flags().chain(of_subcommands);
         flags.any(|flag| !flag.value.is_empty() && [flag.long, flag.alias].contains(&name))
     }
 
@@ -258,15 +263,20 @@ impl Command {
         }
     }
 
-    /// Every option, and `--help`.
-    pub(super) fn all_flags(&self) -> impl Iterator<Item = &Flag> {
-        self.flags.iter().chain([&HELP])
+    /// Every option, `--help` last.
+    pub(super) fn all_flags(&self) -> impl Iterator<Item = Flag> {
+        let (common, last) = self.flag_groups();
+        common.chain(last.iter().copied())
     }
 
     /// The options below the common heading, `--help` last, and those below a heading of their own.
-    pub(super) fn flag_groups(&self) -> (impl Iterator<Item = &Flag>, &[Flag]) {
+    pub(super) fn flag_groups(&self) -> (impl Iterator<Item = Flag>, &[Flag]) {
+        let of_fields = self.of_fields.into_iter().flat_map(|is_edit| {
+            let flags = of_fields().filter(move |(_, of, _)| is_edit || !of.is_for_edit);
+            flags.map(|(.., flag)| flag)
+        });
         let (common, last) = self.flags.split_at(self.flags.len() - self.of_last.0);
-        (common.iter().chain([&HELP]), last)
+        (of_fields.chain(common.iter().copied()).chain([HELP]), last)
     }
 
     fn options(&self) -> Options {
@@ -309,7 +319,7 @@ impl Command {
 
     /// Translates the name of an option of other database clients.
     fn translated(&self, name: &str) -> Option<String> {
-        let is_known = |long: &str| self.flags.iter().any(|flag| flag.long == long);
+        let is_known = |long: &str| self.all_flags().any(|flag| flag.long == long);
         let (_, own) = FOREIGN.iter().find(|(names, _)| names.contains(&name))?;
         match *own {
             "" => is_known("db-user").then(|| "give host and port as HOST:PORT; ".to_owned()),
@@ -319,13 +329,13 @@ impl Command {
 
     /// An option and its alias are one option, which getopts cannot know.
     fn check_aliases(&self, parsed: &Parsed) -> Result<(), Failure> {
-        let twice = |flag: &&Flag| {
+        let twice = |flag: &Flag| {
             let is_both = parsed.matches.opt_present(flag.long)
                 && !flag.alias.is_empty()
                 && parsed.matches.opt_present(flag.alias);
             is_both && flag.alias.len() > 1 && !flag.repeatable
         };
-        match self.flags.iter().find(twice) {
+        match self.all_flags().find(twice) {
             Some(flag) => Err(self.usage(format!(
                 "option '--{}' is given twice: '--{}' is the same",
                 flag.long, flag.alias
@@ -336,8 +346,8 @@ impl Command {
 
     fn check_contradictions(&self, parsed: &Parsed) -> Result<(), Failure> {
         let is_given = |name: &str| {
-            let mut flags = self.flags.iter();
-            flags.any(|flag| flag.long == name && parsed.has(flag))
+            let mut flags = self.all_flags();
+            flags.any(|flag| flag.long == name && parsed.has(&flag))
         };
         let mut pairs = CONTRADICTIONS.iter();
         match pairs.find(|(one, other)| is_given(one) && is_given(other)) {
@@ -421,6 +431,16 @@ impl Parsed {
 }
 
 impl Flag {
+    /// The flag of a field.
+    pub(crate) const fn of(field: &Field, flag: FieldFlag) -> Self {
+        let mut of = Self::valued(flag.long, flag.value, flag.help);
+        of.repeatable = field.is_list();
+        if matches!((field.kind, flag.sets), (field::Kind::Server, Sets::Value)) {
+            of.kind = Kind::Server;
+        }
+        of
+    }
+
     /// A flag without a value.
     pub(crate) const fn switch(long: &'static str, help: &'static str) -> Self {
         Self::valued(long, "", help)
@@ -479,6 +499,14 @@ impl Flag {
         }
         text
     }
+}
+
+/// The flags of the table of fields.
+pub(crate) fn of_fields() -> impl Iterator<Item = (&'static Field, &'static FieldFlag, Flag)> {
+    FIELDS.iter().flat_map(|field| {
+        let flags = field.all_flags();
+        flags.map(move |of| (field, of, Flag::of(field, *of)))
+    })
 }
 
 fn hyphened(name: &str) -> String {

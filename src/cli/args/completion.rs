@@ -19,7 +19,7 @@ struct Line<'a> {
     command: &'static Command,
     operands: usize,
     /// The flag whose value is the next word.
-    flag: Option<&'static Flag>,
+    flag: Option<Flag>,
     /// True if `--` was there.
     only_operands: bool,
     current: &'a str,
@@ -74,9 +74,9 @@ impl<'a> Line<'a> {
         commands.find(|command| self.operands == 0 && command.words().any(|own| own == word))
     }
 
-    fn flag_of(&self, word: &str) -> Option<&'static Flag> {
+    fn flag_of(&self, word: &str) -> Option<Flag> {
         let name = word.trim_start_matches('-');
-        let mut flags = self.command.flags.iter();
+        let mut flags = self.command.all_flags();
         flags.find(|flag| [flag.long, flag.alias].contains(&name))
     }
 
@@ -118,7 +118,7 @@ impl<'a> Line<'a> {
     }
 
     fn flags(&self) -> Expected {
-        let long = |flag: &Flag| (format!("--{}", flag.long), few_words(flag.help).to_owned());
+        let long = |flag: Flag| (format!("--{}", flag.long), few_words(flag.help).to_owned());
         Expected {
             candidates: self.command.all_flags().map(long).collect(),
             ..value(Kind::Text, "")

@@ -29,7 +29,7 @@ impl Command {
         }
         text.push_str("\nOptions:\n");
         let (common, last) = self.flag_groups();
-        text.extend(common.map(Flag::help_lines));
+        text.extend(common.map(|flag| flag.help_lines()));
         if !last.is_empty() {
             push_line(&mut text, &format!("\n{}:", self.of_last.1));
             text.extend(last.iter().map(Flag::help_lines));

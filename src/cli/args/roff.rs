@@ -147,7 +147,7 @@ mod tests {
                 "{}",
                 command.name
             );
-            for flag in command.flags {
+            for flag in command.all_flags() {
                 let spelled = format!("\\fB{}\\fR\n", escaped(flag.spelling().trim_start()));
                 assert!(page.contains(&spelled), "{page}");
             }
