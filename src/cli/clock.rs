@@ -25,10 +25,6 @@ fn unix(time: SystemTime) -> i64 {
     i64::try_from(since.unwrap_or_default().as_secs()).unwrap_or(i64::MAX)
 }
 
-fn time_at(seconds: i64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
-}
-
 impl Zone {
     /// The next time that the clock on the wall shows these seconds since midnight, after `now`.
     pub(super) fn next(&self, now: SystemTime, of_day: i64) -> SystemTime {
@@ -37,7 +33,8 @@ impl Zone {
         let today = local - local.rem_euclid(DAY) + of_day;
         let candidates = [0, 1, 2].map(|days| self.utc(today + days * DAY));
         let next = candidates.into_iter().find(|at| *at > now);
-        time_at(next.unwrap_or(now + DAY))
+        let next = u64::try_from(next.unwrap_or(now + DAY)).unwrap_or_default();
+        SystemTime::UNIX_EPOCH + Duration::from_secs(next)
     }
 
     /// UTC of a local time; of one that the clock skips, the moment after.

@@ -26,7 +26,7 @@ use crate::cli::manager_client::Manager;
 use crate::cli::output::print_json_line;
 use crate::cli::serve::data_dir;
 use crate::store::AuditSets;
-pub(crate) use listing::{is_expired, row};
+pub(crate) use listing::{end, is_expired, row};
 pub(crate) use select::find;
 use select::{called, selected};
 

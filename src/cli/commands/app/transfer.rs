@@ -56,7 +56,10 @@ pub(super) fn export(parsed: &Parsed) -> Result<(), Failure> {
     let fields: Vec<Value> = apps.iter().map(without_secrets).collect();
     let mut document = json!({"format": FORMAT, "version": VERSION, "applications": fields});
     if parsed.has(&WITH_SECRETS) {
-        let passphrase = new_passphrase()?;
+        if !std::io::stderr().is_terminal() {
+            return Err(EXPORT.usage("--with-secrets needs a terminal to ask for the passphrase"));
+        }
+        let passphrase = new_secret("Passphrase for the secrets: ")?;
         let secrets = apps.iter().map(|app| app.secrets().into_iter().collect());
         let secrets: Vec<HashMap<_, _>> = secrets.collect();
         let content = Zeroizing::new(json!(secrets).to_string().into_bytes());
@@ -242,11 +245,4 @@ fn secrets(document: &Value, count: usize) -> Result<Vec<Value>, Failure> {
     Err(no_such_file(
         "its numbers of secrets and applications differ",
     ))
-}
-
-fn new_passphrase() -> Result<Zeroizing<String>, Failure> {
-    if !std::io::stderr().is_terminal() {
-        return Err(EXPORT.usage("--with-secrets needs a terminal to ask for the passphrase"));
-    }
-    new_secret("Passphrase for the secrets: ")
 }

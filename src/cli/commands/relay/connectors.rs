@@ -183,10 +183,13 @@ pub(super) fn revoke(parsed: &Parsed) -> Result<(), Failure> {
             printable(&done.untold.join(", "))
         ));
     }
-    if !done.saved {
-        return Err(not_saved(&name));
+    if done.saved {
+        return Ok(());
     }
-    Ok(())
+    let message =
+        format!("{name} is revoked, but only until the relay restarts: it could not be saved");
+    let hint = "see the relay's log; once that is fixed, the relay's next change (such as a connector's call) saves it";
+    Err(Failure::operation(message).hint(hint))
 }
 
 /// Describes the effect on the invite, with the new token, which is a secret.
@@ -218,13 +221,6 @@ fn effect_on_invite(
 /// Returns the id of an invite, with its label if it has one.
 fn invite_name(id: &str, label: &str) -> String {
     shown(format!("{id} {label}").trim())
-}
-
-fn not_saved(name: &str) -> Failure {
-    Failure::operation(format!(
-        "{name} is revoked, but only until the relay restarts: it could not be saved"
-    ))
-    .hint("see the relay's log; once that is fixed, the relay's next change (such as a connector's call) saves it")
 }
 
 /// Accepts what is lost of a damaged state, so that the relay starts again.

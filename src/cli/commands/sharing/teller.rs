@@ -12,12 +12,13 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::{NAME, QR, SERVER, SITE_NAME};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
 use crate::cli::clock::Zone;
+use crate::cli::commands::app::end;
 use crate::cli::failure::{Failure, printable, say};
 use crate::cli::link;
 use crate::cli::output::print;
 use crate::http::Counted;
 use crate::net::authority::{self, is_loopback};
-use crate::store::time::{in_words, parse_rfc3339, rfc3339};
+use crate::store::time::{in_words, rfc3339};
 
 /// Sources that are remembered, so that each is told once. Default 10,000: more are told again.
 const MAX_SOURCES: usize = 10_000;
@@ -130,7 +131,7 @@ impl Teller {
             sent: Total::default(),
             status: ConnectionState::Connected,
             failing: String::new(),
-            expires: end_of(app),
+            expires: end(app),
         };
         log.look_at_health(result)?;
         Ok(log)
@@ -143,7 +144,7 @@ impl Teller {
             Some(_) => printable(&app.name),
             None => format!("{} {}", exposed.protocol.name(), printable(&exposed.target)),
         };
-        let until = end_of(app).map_or(String::new(), |end| {
+        let until = end(app).map_or(String::new(), |end| {
             format!(" until {}", self.zone.shown(end, SystemTime::now()))
         });
         let mut lines = format!("Sharing {shared}{until}. Ctrl-C stops it.\n");
@@ -173,12 +174,6 @@ impl Teller {
         lines
     }
 
-    /// A line with the time of now.
-    fn say_now(&self, line: &str) {
-        let time = self.zone.with_seconds(SystemTime::now());
-        say(&format!("{time}  {line}\n"));
-    }
-
     fn event(&self, name: &str, fields: Value) -> Result<(), Failure> {
         let mut event = json!({"event": name, "time": rfc3339(SystemTime::now())});
         if let (Some(event), Value::Object(fields)) = (event.as_object_mut(), fields) {
@@ -192,7 +187,8 @@ impl Teller {
         if self.json {
             return self.event(name, fields);
         }
-        self.say_now(line);
+        let time = self.zone.with_seconds(SystemTime::now());
+        say(&format!("{time}  {line}\n"));
         Ok(())
     }
 }
@@ -299,7 +295,7 @@ impl ShareLog<'_> {
     }
 
     fn look_at_end(&mut self, app: &App) -> Result<(), Failure> {
-        let expires = end_of(app);
+        let expires = end(app);
         if expires == self.expires {
             return Ok(());
         }
@@ -411,11 +407,6 @@ impl ShareLog<'_> {
         let (sent, received) = (size(sent), size(received));
         format!("Shared for {spent}: {who}, {sent} sent, {received} received.")
     }
-}
-
-/// When an application ends by itself.
-fn end_of(app: &App) -> Option<SystemTime> {
-    app.expires.as_deref().and_then(parse_rfc3339)
 }
 
 impl Ending {
