@@ -3,7 +3,7 @@
 //! The work is a manager's: the running `postern start` where there is one, which gets a [temporary
 //! application](crate::store::Lease), else one in this process that knows of nothing else ([`alone`](super::sharing::alone)). Either is spoken to
 //! by its API ([`session`](super::sharing::session)), and what happens is told a line at a time
-//! ([`teller`](super::sharing::teller)).
+//! ([`teller`]).
 
 use super::sharing::alone::Alone;
 use super::sharing::line::{given_token, name_by_target, server};

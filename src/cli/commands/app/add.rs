@@ -51,9 +51,7 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
         None => manager.add(&fields),
     };
     let added = added.map_err(unsaved)?;
-    if let Some(warning) = warning::of(&added) {
-        warn(&warning);
-    }
+    warning::tell(&added);
     if connects {
         return connect_it(&manager, &added, parsed);
     }

@@ -49,9 +49,7 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
         guest_only_reads(&EDIT, parsed, &fields)?;
         fields::checked(&EDIT, &fields)?;
         let after = manager.replace(&before.id, &fields).map_err(unsaved)?;
-        if let Some(warning) = warning::of(&after) {
-            warn(&warning);
-        }
+        warning::tell(&after);
         if let Some(warning) = show::warning(&after) {
             warn(&warning);
         }

@@ -199,11 +199,11 @@ fn added(
 
 fn read(file: &str) -> Result<Value, Failure> {
     let mut bytes = Vec::new();
-    let opened: std::io::Result<Box<dyn Read>> = match file {
-        "-" => Ok(Box::new(std::io::stdin())),
-        path => std::fs::File::open(path).map(|file| Box::new(file) as Box<dyn Read>),
+    let mut read = |from: &mut dyn Read| from.take(FILE_CAP + 1).read_to_end(&mut bytes);
+    let read = match file {
+        "-" => read(&mut std::io::stdin()),
+        path => std::fs::File::open(path).and_then(|mut file| read(&mut file)),
     };
-    let read = opened.and_then(|file| file.take(FILE_CAP + 1).read_to_end(&mut bytes));
     read.map_err(|error| Failure::operation(format!("cannot read {}: {error}", quoted(file))))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > FILE_CAP) {
         return Err(no_such_file("it is larger than 4 MiB"));
