@@ -100,7 +100,10 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
         web_clients: &BuiltIns,
         notices: Vec::new(),
     };
-    let running = manage(options, listener)?;
+    let running = manager::start(options, listener).map_err(|error| match error {
+        manager::StartError::Host(_) => COMMAND.usage(error.to_string()),
+        _ => Failure::operation(error.to_string()),
+    })?;
     announce(&instance, &running)?;
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
@@ -118,13 +121,6 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     });
     serve::stop_in_time(move || stop(running, own.embedded));
     ended
-}
-
-fn manage(options: Options, listener: TcpListener) -> Result<Running, Failure> {
-    manager::start(options, listener).map_err(|error| match error {
-        manager::StartError::Host(_) => COMMAND.usage(error.to_string()),
-        _ => Failure::operation(error.to_string()),
-    })
 }
 
 impl Settings {

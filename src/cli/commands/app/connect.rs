@@ -145,24 +145,18 @@ fn tell(
         ));
     }
     let wanted = result.site_name_wanted.as_deref();
+    let named = |after: &str| match names {
+        true => format!("{label}{after}"),
+        false => String::new(),
+    };
     if let Some(line) = wanted.and_then(|wanted| link::renamed(wanted, &result.site_url)) {
-        let who = if names {
-            format!("{label}: ")
-        } else {
-            String::new()
-        };
-        warn(&format!("{who}{}", line.trim_end()));
+        warn(&(named(": ") + line.trim_end()));
     }
     if let Some(health) = result.failing() {
         let error = printable(health.error.as_deref().unwrap_or_default());
         let hint = health.hint.as_ref();
         let hint = hint.map_or(String::new(), |hint| format!("\n{}", printable(hint)));
-        let who = if names {
-            format!("{label} is ")
-        } else {
-            String::new()
-        };
-        warn(&format!("{who}connected, but {error}{hint}"));
+        warn(&format!("{}connected, but {error}{hint}", named(" is ")));
     }
     if parsed.wants_json() {
         let app = App {
@@ -174,11 +168,7 @@ fn tell(
             false => print_json(&shown(&app)),
         };
     }
-    let prefix = if names {
-        format!("{label}\t")
-    } else {
-        String::new()
-    };
+    let prefix = named("\t");
     let lines: Vec<String> = [&result.site_url, &result.auth_url]
         .into_iter()
         .filter(|url| !url.is_empty())

@@ -5,7 +5,7 @@ pub(in crate::cli::commands) mod prompt;
 mod settings;
 mod share;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,15 +84,16 @@ fn open(parsed: &Parsed) -> Result<(), Failure> {
     let mut share = settings.share.take();
     let mut options = settings.ask()?;
     options.guest = share.as_mut().and_then(|share| share.guest.take());
-    tell(&connecting(&options), share.is_some())?;
+    match share {
+        // The link to send stands alone on standard output.
+        Some(_) => say(&connecting(&options)),
+        None => print(&connecting(&options))?,
+    }
     // After the questions, where most of the signals that end a start come.
     options.home = DataDir::locate().ok();
     let run_dir = serve::run_dir(options.home.as_ref(), &watch)?;
     options.run_dir = run_dir.path().to_owned();
-    let shared = share.map(|request| Share {
-        request: request.of(&options.target),
-        run_dir: run_dir.path().to_owned(),
-    });
+    let share = share.map(|request| request.of(&options.target));
     let readonly = options.readonly || options.guest.is_some();
     let answered = tell_silence();
     let again = options.clone();
@@ -111,7 +112,7 @@ fn open(parsed: &Parsed) -> Result<(), Failure> {
     };
     let running = running
         .map_err(|error| Failure::verbatim(printable(&error.to_string())).hint_if(error.hint()))?;
-    run_client(running, readonly, shared, opens, &watch)
+    run_client(running, readonly, share, opens, &watch, run_dir.path())
 }
 
 /// Options of a web client for an application's database.
@@ -186,29 +187,23 @@ fn connecting(options: &Options) -> String {
     )
 }
 
-/// Settings of `--share`.
-struct Share {
-    request: ShareRequest,
-    run_dir: PathBuf,
-}
-
 /// Says where the client is, and ends it at the first signal.
 fn run_client(
     running: WebClient,
     readonly: bool,
-    share: Option<Share>,
+    share: Option<ShareRequest>,
     opens: bool,
     watch: &SignalWatch,
+    run_dir: &Path,
 ) -> Result<(), Failure> {
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
     let running = Arc::new(running);
     let mut alone = None;
     let text = announcement(&running, readonly, share.is_some());
-    let told = if share.is_some() {
-        Ok(())
-    } else {
-        print(&text)
+    let told = match share {
+        Some(_) => Ok(()),
+        None => print(&text),
     };
     let ended = told.and_then(|()| {
         if opens {
@@ -220,9 +215,9 @@ fn run_client(
             return Ok(());
         };
         let home = serve::data_dir()?;
-        share.request.warn();
-        share.request.teller = share.request.teller.with_local(text);
-        let shared = share.request.run(&home, &running, &share.run_dir, &stopped);
+        share.warn();
+        share.teller.local = Some(text);
+        let shared = share.run(&home, &running, run_dir, &stopped);
         alone = shared.0;
         shared.1
     });
@@ -233,15 +228,6 @@ fn run_client(
         Served::stop(Box::new(running));
     });
     ended
-}
-
-/// Says what is not the link to send: where there is one, it stands alone on standard output.
-fn tell(text: &str, is_shared: bool) -> Result<(), Failure> {
-    if is_shared {
-        say(text);
-        return Ok(());
-    }
-    print(text)
 }
 
 /// The local link is called so where there is another one.

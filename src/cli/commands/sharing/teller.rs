@@ -31,8 +31,8 @@ const CONNECTION: &str = "connection";
 pub(in crate::cli::commands) struct Teller {
     json: bool,
     qr: bool,
-    /// Lines after the link of a web client, which has addresses of its own on this machine.
-    local: Option<String>,
+    /// Lines after the link of a web client, which has addresses of its own on this machine: the link to send is the first.
+    pub(in crate::cli::commands) local: Option<String>,
     /// True if the command line names the site: another name will not do.
     pub(super) requires_name: bool,
     /// True if it was shared before by a program that has ended, through a server that may be away.
@@ -95,12 +95,6 @@ impl Teller {
             zone: Zone::local(),
             asked: SystemTime::now(),
         }
-    }
-
-    /// Tells a web client's own addresses after the link, so that the link to send is the first.
-    pub(in crate::cli::commands) fn with_local(self, text: String) -> Self {
-        let local = Some(text);
-        Self { local, ..self }
     }
 
     /// Tells where it is shared.
