@@ -111,14 +111,9 @@ fn read(parsed: &Parsed) -> Result<Fields, Failure> {
     fields::fit_protocol(&ADD, parsed, protocol)?;
     fields::set_flags(&mut fields, &ADD, parsed)?;
     guest_only_reads(&ADD, parsed, &fields)?;
-    let variable = || environment(PASSWORD_VARIABLE).filter(|_| protocol.is_database());
-    let known = || {
-        fields
-            .get("db_pass")
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
-    let password = parsed.value(&DB_PASS).or_else(known).or_else(variable);
+    let may_read = protocol.is_database() && !fields.contains_key("db_pass");
+    let variable = || environment(PASSWORD_VARIABLE).filter(|_| may_read);
+    let password = parsed.value(&DB_PASS).or_else(variable);
     fields.extend(password.map(|password| ("db_pass".to_owned(), Value::from(password))));
     if parsed.has(&REPLACE) && !parsed.has(&NAME) {
         return Err(ADD.usage("--replace needs --name"));

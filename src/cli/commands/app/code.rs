@@ -32,13 +32,11 @@ pub(super) fn code(parsed: &Parsed) -> Result<(), Failure> {
         let link = link_of(shown);
         let Some(code) = code_of(link) else {
             // A new code is made all the same, and is in the next link.
-            if parsed.has(&NEW) && shown.invisible {
-                return match parsed.wants_json() {
-                    true => print_json_line(&json!({"id": app.id, "code": null, "auth_url": null})),
-                    false => Ok(()),
-                };
-            }
-            return Err(without_code(shown));
+            return match parsed.has(&NEW) && shown.invisible {
+                true if !parsed.wants_json() => Ok(()),
+                true => print_json_line(&json!({"id": app.id, "code": null, "auth_url": null})),
+                false => Err(without_code(shown)),
+            };
         };
         if parsed.wants_json() {
             return print_json_line(&json!({"id": app.id, "code": code, "auth_url": link}));

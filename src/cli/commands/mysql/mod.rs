@@ -217,9 +217,7 @@ fn run_client(
         let home = serve::data_dir()?;
         share.warn();
         share.teller.local = Some(text);
-        let shared = share.run(&home, &running, run_dir, &stopped);
-        alone = shared.0;
-        shared.1
+        share.run(&home, &running, run_dir, &stopped, &mut alone)
     });
     serve::stop_in_time(move || {
         if let Some(alone) = alone {

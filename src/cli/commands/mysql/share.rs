@@ -102,27 +102,24 @@ impl ShareRequest {
         self
     }
 
-    /// Shares the web client until a message on `stop`, or until its time is over.
+    /// Shares the web client until a message on `stop`, or until its time is over. Its manager is put into `alone`, to be
+    /// stopped.
     pub(super) fn run(
         self,
         home: &DataDir,
         client: &Arc<WebClient>,
         run_dir: &Path,
         stop: &Receiver<()>,
-    ) -> (Option<Alone>, Result<(), Failure>) {
+        alone: &mut Option<Alone>,
+    ) -> Result<(), Failure> {
         // Lives as long as the process, of which there is one share.
         let lender: &'static Lender = Box::leak(Box::new(Lender(Arc::downgrade(client))));
-        let input = fields::checked(&COMMAND, &self.fields);
-        let alone = chosen_server(home, self.server, self.enroll_token)
-            .map_err(|why| Failure::operation(format!("cannot share: {why}")))
-            .and_then(|chosen| Alone::start(home, run_dir, chosen, None, lender));
-        let (input, mut alone) = match (input, alone) {
-            (Ok(input), Ok(alone)) => (input, alone),
-            (Err(failure), alone) => return (alone.ok(), Err(failure)),
-            (_, Err(failure)) => return (None, Err(failure)),
-        };
+        let input = fields::checked(&COMMAND, &self.fields)?;
+        let chosen = chosen_server(home, self.server, self.enroll_token)
+            .map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
+        let alone = alone.insert(Alone::start(home, run_dir, chosen, None, lender)?);
         let ended = alone.share(home, self.fields, (&input, &self.teller), stop);
-        (Some(alone), ended.map(drop))
+        ended.map(drop)
     }
 }
 

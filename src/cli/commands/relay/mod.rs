@@ -118,7 +118,14 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
         log::warn!("{notice}");
     }
     if let Some(since) = &running.forbidden_token {
-        log::warn!("{}", forbidden_token(since));
+        let since = match since.as_str() {
+            "" => String::new(),
+            since => format!(" since {since}"),
+        };
+        log::warn!(
+            "the given enrolment token (--enroll-token or POSTERN_ENROLL_TOKEN) is disabled{since}: it was revoked or \
+             cancelled; give another one, or none: 'postern relay invite' creates tokens"
+        );
     }
     running
         .announce(&instance, false)
@@ -150,17 +157,6 @@ fn drain(running: &mut Running, bound: Duration) {
         0 => log::info!("all requests have finished"),
         left => log::warn!("requests and connections cut off: {left}"),
     }
-}
-
-fn forbidden_token(since: &str) -> String {
-    let since = match since {
-        "" => String::new(),
-        since => format!(" since {since}"),
-    };
-    format!(
-        "the given enrolment token (--enroll-token or POSTERN_ENROLL_TOKEN) is disabled{since}: it was revoked or \
-         cancelled; give another one, or none: 'postern relay invite' creates tokens"
-    )
 }
 
 fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
