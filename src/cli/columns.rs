@@ -40,9 +40,9 @@ pub(super) fn print_list<const N: usize>(
     print_table(heading, first, rows, (hint, is_wide))
 }
 
-/// Prints a heading and rows of as many cells, none of which holds a control character. A terminal shows a row in one line:
-/// the columns named by `first`, then the others, as far as there is room; `is_wide` shows all of them in their order. Where
-/// there is no row, a person reads `hint` in place of the heading.
+/// Prints a heading and rows of as many cells, none of which holds a control character. A terminal shows a row in one
+/// line: the columns named by `first`, then the others, as far as there is room; `is_wide` shows all of them in their
+/// order. Where there is no row, a person reads `hint` in place of the heading.
 pub(super) fn print_table<const N: usize>(
     heading: [&str; N],
     first: &[&str],

@@ -24,8 +24,8 @@ pub(super) struct Endpoint {
     pub(super) database: Option<String>,
 }
 
-/// Reads `PORT`, `HOST`, `HOST:PORT`, `[V6]`, `[V6]:PORT` or a whole URL. The error says what is wrong and what to give;
-/// it never holds a password.
+/// Reads `PORT`, `HOST`, `HOST:PORT`, `[V6]`, `[V6]:PORT` or a whole URL. The error says what is wrong and what to
+/// give; it never holds a password.
 pub(super) fn parse(text: &str) -> Result<Endpoint, String> {
     if let Some((scheme, rest)) = text.split_once("://") {
         return url(text, scheme, rest);

@@ -26,8 +26,8 @@ pub(super) type Fields = Map<String, Value>;
 /// Addresses that every protocol accepts.
 const ADDRESS_EXAMPLES: &str = "examples: 3000, db-host, 192.0.2.7:3000, [::1]:3000";
 
-/// Refuses to open a public port through `server` unless the command line allows it: nobody asks the visitors of a port for
-/// a code. A missing `server` is the relay on this machine.
+/// Refuses to open a public port through `server` unless the command line allows it: nobody asks the visitors of a port
+/// for a code. A missing `server` is the relay on this machine.
 pub(super) fn guard_port(
     command: &Command,
     parsed: &Parsed,

@@ -90,8 +90,8 @@ fn why_unfit(wish: &str) -> Option<&'static str> {
     names::check(&wished).err().or(lost)
 }
 
-/// A text as a QR code for the terminal, in lines of half blocks, two modules of height each. The colours are named, so that
-/// it is dark on light in every terminal.
+/// A text as a QR code for the terminal, in lines of half blocks, two modules of height each. The colours are named, so
+/// that it is dark on light in every terminal.
 pub(super) fn qr(text: &str) -> Result<String, Failure> {
     let too_long = |_| Failure::operation("the link is too long for a QR code");
     let symbol = QrCode::encode_text(text, QrCodeEcc::Medium).map_err(too_long)?;

@@ -249,10 +249,11 @@ const TOGETHER: Duration = Duration::from_millis(100);
 /// Bytes that are written without waiting any longer. Default 16 KiB.
 const ENOUGH: usize = 16 * 1024;
 
-/// Lines of the request log that are not written yet: a call for each would be a good part of what a quick request costs.
+/// Lines of the request log that are not written yet: a call for each would be a good part of what a quick request
+/// costs.
 ///
-/// A rare line is written at once. Lines that follow within [`TOGETHER`] wait for the end of that time, for [`ENOUGH`] bytes,
-/// or for any other line: so lines keep their order.
+/// A rare line is written at once. Lines that follow within [`TOGETHER`] wait for the end of that time, for [`ENOUGH`]
+/// bytes, or for any other line: so lines keep their order.
 #[derive(Default)]
 struct LogBuffer {
     lines: Vec<u8>,

@@ -9,8 +9,8 @@ use zeroize::Zeroizing;
 use super::failure::Failure;
 use crate::store::escaped;
 
-/// Writes `text` and flushes, so that a reader sees it at once. Whatever strangers have brought into it, JSON too, drives
-/// no terminal: see [`escaped`].
+/// Writes `text` and flushes, so that a reader sees it at once. Whatever strangers have brought into it, JSON too,
+/// drives no terminal: see [`escaped`].
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout

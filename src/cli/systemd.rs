@@ -120,8 +120,8 @@ impl Unit<'_> {
     }
 }
 
-/// The command line of a unit: this program (its name alone where the system does not tell its path), the command, and its
-/// flags that `parsed` has, but for `except`.
+/// The command line of a unit: this program (its name alone where the system does not tell its path), the command, and
+/// its flags that `parsed` has, but for `except`.
 pub(super) fn command_line(command: &Command, parsed: &Parsed, except: &[Flag]) -> Vec<String> {
     let path = std::env::current_exe().ok();
     let path = path.and_then(|path| path.into_os_string().into_string().ok());

@@ -55,8 +55,8 @@ fn create(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
-/// Refuses a directory that is reached by a link, or where everybody could put something in the place of a page while it
-/// is written. Its group may write: on many systems that is the user alone.
+/// Refuses a directory that is reached by a link, or where everybody could put something in the place of a page while
+/// it is written. Its group may write: on many systems that is the user alone.
 #[cfg(unix)]
 fn check_directory(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;

@@ -1,9 +1,9 @@
 //! `postern http 3000` and the like: something is shared until Ctrl-C.
 //!
 //! The work is a manager's: the running `postern start` where there is one, which gets a [temporary
-//! application](crate::store::Lease), else one in this process that knows of nothing else ([`alone`](super::sharing::alone)). Either is spoken to
-//! by its API ([`session`](super::sharing::session)), and what happens is told a line at a time
-//! ([`teller`]).
+//! application](crate::store::Lease), else one in this process that knows of nothing else
+//! ([`alone`](super::sharing::alone)). Either is spoken to by its API ([`session`](super::sharing::session)), and what
+//! happens is told a line at a time ([`teller`]).
 
 use super::sharing::alone::Alone;
 use super::sharing::line::{given_token, name_by_target, server};
@@ -124,7 +124,8 @@ impl Request<'_> {
         outcome
     }
 
-    /// It was shared: it is tried until its server is back, as without a start. A relay on this machine is not waited for.
+    /// It was shared: it is tried until its server is back, as without a start. A relay on this machine is not waited
+    /// for.
     fn continues(&mut self) {
         if self.server.is_some() {
             self.teller.is_continued = true;

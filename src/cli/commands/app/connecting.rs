@@ -31,8 +31,8 @@ const SERVING: u8 = 8;
 /// Calls that a round makes at most.
 const ATTEMPTS: u32 = crate::manager::quick_setup::ATTEMPTS;
 
-/// Waits for the end of the connecting, and fails with its error, also at a message on `interrupted`. `name` is what the
-/// user calls the application; none where it goes with the command.
+/// Waits for the end of the connecting, and fails with its error, also at a message on `interrupted`. `name` is what
+/// the user calls the application; none where it goes with the command.
 pub(in crate::cli::commands) fn wait_connected(
     manager: &Manager,
     id: &str,
@@ -59,8 +59,8 @@ pub(in crate::cli::commands) fn wait_connected(
     }
 }
 
-/// Waits for the next change; where none is told of, for a while, which is short at first for what goes with the command: of
-/// another one it is saved too where it was connected.
+/// Waits for the next change; where none is told of, for a while, which is short at first for what goes with the
+/// command: of another one it is saved too where it was connected.
 fn pause(
     interrupted: &Receiver<()>,
     next: &mut Option<Receiver<()>>,

@@ -60,8 +60,8 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The fields that the flags change; `databases` where all that is changed is one. The variable of their password is set
-/// for other commands too, so it counts with the account's name, or alone.
+/// The fields that the flags change; `databases` where all that is changed is one. The variable of their password is
+/// set for other commands too, so it counts with the account's name, or alone.
 fn changed_fields(parsed: &Parsed, databases: bool) -> Result<Fields, Failure> {
     let mut fields = Fields::new();
     fields::set_flags(&mut fields, &EDIT, parsed)?;

@@ -182,8 +182,8 @@ fn target(settings: &Exposed) -> String {
     )
 }
 
-/// Settings as a connection has them, or as they are saved, in words; empty for what is not set. Networks and the end are
-/// none of them: those count at once.
+/// Settings as a connection has them, or as they are saved, in words; empty for what is not set. Networks and the end
+/// are none of them: those count at once.
 fn words(settings: &Exposed, server: &str) -> [(&'static str, String); 5] {
     [
         ("target", target(settings)),

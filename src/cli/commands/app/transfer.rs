@@ -5,8 +5,8 @@
 //!  "sealed": {…}}
 //! ```
 //!
-//! `sealed` is there with secrets alone: a list as long as the other, of objects with the fields that are secret, sealed
-//! as [`sealing`] has it.
+//! `sealed` is there with secrets alone: a list as long as the other, of objects with the fields that are secret,
+//! sealed as [`sealing`] has it.
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Read};

@@ -1,4 +1,5 @@
-//! `postern app trust` and `postern server trust`: a changed host key, shown beside the known one, and accepted by whoever knows why it changed.
+//! `postern app trust` and `postern server trust`: a changed host key, shown beside the known one, and accepted by
+//! whoever knows why it changed.
 
 use std::io::{BufRead, IsTerminal};
 

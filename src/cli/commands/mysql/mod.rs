@@ -149,7 +149,8 @@ fn described(error: &StartError) -> String {
     }
 }
 
-/// Says that nothing answers, unless what is returned is dropped before. Where there is no thread for that it is not said.
+/// Says that nothing answers, unless what is returned is dropped before. Where there is no thread for that it is not
+/// said.
 fn tell_silence() -> Sender<()> {
     let (answered, silence) = crossbeam_channel::bounded::<()>(0);
     let tell = move || {

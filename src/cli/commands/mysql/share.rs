@@ -102,8 +102,8 @@ impl ShareRequest {
         self
     }
 
-    /// Shares the web client until a message on `stop`, or until its time is over. Its manager is put into `alone`, to be
-    /// stopped.
+    /// Shares the web client until a message on `stop`, or until its time is over. Its manager is put into `alone`, to
+    /// be stopped.
     pub(super) fn run(
         self,
         home: &DataDir,

@@ -42,8 +42,8 @@ pub(super) fn operators_data(parsed: &Parsed) -> Result<DataDir, Failure> {
     Ok(data)
 }
 
-/// Changes the user of this thread, and of those that it starts, if it is root's and the directory another user's. A link
-/// is followed by none: systemd makes one for a DynamicUser, and gives the files behind it their owner itself.
+/// Changes the user of this thread, and of those that it starts, if it is root's and the directory another user's. A
+/// link is followed by none: systemd makes one for a DynamicUser, and gives the files behind it their owner itself.
 #[cfg(target_os = "linux")]
 fn become_owner(dir: &Path) -> std::io::Result<()> {
     use rustix::process::{Gid, Uid, geteuid};

@@ -1,5 +1,5 @@
-//! A manager in this process that knows of what it is given alone, for as long as the command runs; with a relay in this
-//! process too where no server is named.
+//! A manager in this process that knows of what it is given alone, for as long as the command runs; with a relay in
+//! this process too where no server is named.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
@@ -32,8 +32,8 @@ pub(in crate::cli::commands) struct Alone {
 }
 
 impl Alone {
-    /// Goes through `server`; where there is none, through a relay of this user's on this machine, which begins with this
-    /// where none runs: at the port of the one `before` it, where that is free.
+    /// Goes through `server`; where there is none, through a relay of this user's on this machine, which begins with
+    /// this where none runs: at the port of the one `before` it, where that is free.
     pub(in crate::cli::commands) fn start(
         home: &DataDir,
         run_dir: &Path,
@@ -84,7 +84,8 @@ impl Alone {
         })
     }
 
-    /// Shares an application until a message on `stopped`, or until its time is over. `input` is the same as `fields`, checked.
+    /// Shares an application until a message on `stopped`, or until its time is over. `input` is the same as `fields`,
+    /// checked.
     pub(in crate::cli::commands) fn share(
         &mut self,
         home: &DataDir,

@@ -186,8 +186,8 @@ impl Session {
     }
 }
 
-/// Waits for a message on `stopped`, or, of one that is up, for `next`, if it is there, and then until the pause after the
-/// last look is over. True for the first.
+/// Waits for a message on `stopped`, or, of one that is up, for `next`, if it is there, and then until the pause after
+/// the last look is over. True for the first.
 fn wait(
     stopped: &Receiver<()>,
     next: &mut Option<Receiver<()>>,

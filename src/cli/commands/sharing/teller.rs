@@ -31,7 +31,8 @@ const CONNECTION: &str = "connection";
 pub(in crate::cli::commands) struct Teller {
     json: bool,
     qr: bool,
-    /// Lines after the link of a web client, which has addresses of its own on this machine: the link to send is the first.
+    /// Lines after the link of a web client, which has addresses of its own on this machine: the link to send is the
+    /// first.
     pub(in crate::cli::commands) local: Option<String>,
     /// True if the command line names the site: another name will not do.
     pub(super) requires_name: bool,

@@ -17,8 +17,8 @@ const HOW: [&str; 5] = [
     "'systemctl --user edit postern'; the service does not see those of your shell.",
 ];
 
-/// The unit, with a file of variables or with advice on how to put it in place. The enrolment token is a secret and belongs in
-/// a file of the user's.
+/// The unit, with a file of variables or with advice on how to put it in place. The enrolment token is a secret and
+/// belongs in a file of the user's.
 pub(super) fn of_user(
     port: u16,
     server: Option<&ServerUrl>,
