@@ -26,6 +26,16 @@ pub(super) type Fields = Map<String, Value>;
 /// Addresses that every protocol accepts.
 const ADDRESS_EXAMPLES: &str = "examples: 3000, db-host, 192.0.2.7:3000, [::1]:3000";
 
+/// The text that a field has.
+pub(super) fn text<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
+    fields.get(name)?.as_str()
+}
+
+/// The protocol of an application.
+pub(super) fn protocol(fields: &Fields) -> Option<Protocol> {
+    Protocol::named(text(fields, "protocol")?)
+}
+
 /// Refuses to open a public port through `server` unless the command line allows it: nobody asks the visitors of a port
 /// for a code. A missing `server` is the relay on this machine.
 pub(super) fn guard_port(
@@ -34,9 +44,7 @@ pub(super) fn guard_port(
     fields: &Fields,
     server: Option<&ServerUrl>,
 ) -> Result<(), Failure> {
-    let named = fields.get("protocol").and_then(Value::as_str);
-    let protocol = Protocol::named(named.unwrap_or_default());
-    let asks_for_a_code = protocol.is_some_and(Protocol::is_visited_by_http);
+    let asks_for_a_code = protocol(fields).is_some_and(Protocol::is_visited_by_http);
     let is_allowed = parsed.has(&ALLOW) || parsed.has(&VISIBLE);
     if asks_for_a_code || is_allowed || server.is_none_or(ServerUrl::is_loopback) {
         return Ok(());

@@ -70,7 +70,7 @@ fn settings(parsed: &Parsed) -> Result<Settings, Failure> {
 }
 
 /// As for chisel, so that the password need not stand in the list of processes.
-fn auth(parsed: &Parsed) -> Option<Zeroizing<String>> {
+pub(super) fn auth(parsed: &Parsed) -> Option<Zeroizing<String>> {
     let given = parsed.value(&AUTH).or_else(|| environment("AUTH"));
     given.filter(|auth| !auth.is_empty()).map(Zeroizing::new)
 }

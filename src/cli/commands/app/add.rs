@@ -12,7 +12,7 @@ use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::{GUEST, NAME, SITE_NAME};
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, quoted, warn};
-use crate::cli::fields::{self, Fields};
+use crate::cli::fields::{self, Fields, text};
 use crate::cli::link;
 use crate::cli::manager_client::Manager;
 use crate::cli::output::{print, print_json};
@@ -30,18 +30,18 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
         false => Manager::open(&home)?,
     };
     if connects {
-        let named = text_of(&fields, "server").and_then(|url| ServerUrl::parse(url, true).ok());
+        let named = text(&fields, "server").and_then(|url| ServerUrl::parse(url, true).ok());
         let server = named.map_or_else(
             || manager.own_server().map(|(own, _)| own),
             |named| Ok(Some(named)),
         )?;
         fields::guard_port(&ADD, parsed, &fields, server.as_ref())?;
     }
-    enroll(&manager, &ADD, parsed, text_of(&fields, "server"))?;
+    enroll(&manager, &ADD, parsed, text(&fields, "server"))?;
     let before = match parsed.has(&REPLACE) {
         true => {
             let apps = manager.apps()?;
-            let name = text_of(&fields, "name").unwrap_or_default();
+            let name = text(&fields, "name").unwrap_or_default();
             named(&apps, name)?.map(|app| app.id.clone())
         }
         false => None,
@@ -97,10 +97,6 @@ fn tell_name(parsed: &Parsed, added: &App, told: impl Fn(&str) -> Option<String>
     if let Some(line) = wish.filter(|_| has_site).and_then(|wish| told(&wish)) {
         warn(line.trim_end());
     }
-}
-
-fn text_of<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
-    fields.get(name)?.as_str()
 }
 
 /// The application's JSON form; whether its values can be used is for the input to say.

@@ -12,11 +12,10 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::ENROLL_TOKEN;
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, warn};
-use crate::cli::fields::{self, Fields};
+use crate::cli::fields::{self, Fields, text};
 use crate::cli::manager_client::Manager;
 use crate::cli::output::print_json_line;
 use crate::cli::serve::data_dir;
-use crate::manager::protocol::Protocol;
 
 pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::open(&data_dir()?)?;
@@ -29,8 +28,7 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     if changed.contains_key("name") && selected.len() > 1 {
         return Err(EDIT.usage("--name needs exactly one application"));
     }
-    let server = changed.get("server").and_then(Value::as_str);
-    enroll(&manager, &EDIT, parsed, server)?;
+    enroll(&manager, &EDIT, parsed, text(&changed, "server"))?;
     for before in &selected {
         let Value::Object(mut fields) = json!(before) else {
             continue;
@@ -39,11 +37,7 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
         fields.retain(|_, value| !value.is_null());
         set_address(&mut changed, &fields, parsed)?;
         fields.extend(changed.clone());
-        if let Some(protocol) = fields
-            .get("protocol")
-            .and_then(Value::as_str)
-            .and_then(Protocol::named)
-        {
+        if let Some(protocol) = fields::protocol(&fields) {
             fields::fit_protocol(&EDIT, parsed, protocol)?;
         }
         guest_only_reads(&EDIT, parsed, &fields)?;
@@ -81,8 +75,7 @@ fn set_address(changed: &mut Fields, before: &Fields, parsed: &Parsed) -> Result
         return Ok(());
     };
     let endpoint = fields::read_address(&EDIT, &address)?;
-    let named = before.get("protocol").and_then(Value::as_str);
-    if let Some(named) = named.and_then(Protocol::named) {
+    if let Some(named) = fields::protocol(before) {
         let protocol = fields::agreed(&EDIT, named, endpoint.protocol)?;
         changed.insert("protocol".to_owned(), protocol.name().into());
     }

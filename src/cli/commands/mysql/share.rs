@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use crossbeam_channel::Receiver;
-use serde_json::{Value, json};
+use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::cli::args::command::Parsed;
@@ -131,8 +131,7 @@ fn guest(fields: &mut Fields, parsed: &Parsed) -> Result<Option<Guest>, Failure>
     }
     let grants: Result<Vec<Grant>, _> = grants.iter().map(|text| Grant::parse(text)).collect();
     let grants = grants.map_err(|wrong| COMMAND.usage(format!("--guest {wrong}")))?;
-    let said = fields.get("expires").and_then(Value::as_str);
-    let expires = said.and_then(parse_rfc3339);
+    let expires = fields::text(fields, "expires").and_then(parse_rfc3339);
     let expires = expires.unwrap_or_else(|| SystemTime::now() + GUESTS_LIFE);
     fields::set_expiry(fields, expires);
     Ok(Some(Guest { grants, expires }))
