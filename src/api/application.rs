@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
 use super::connection::{ConnectResult, ConnectionState, Exposed, Health};
@@ -101,19 +102,13 @@ impl App {
     }
 }
 
-/// Requests of an application's visitors after a number, as far as they are kept.
+/// Requests or statements of an application's visitors after a number, as far as they are kept.
 #[derive(Default, Deserialize)]
-pub(crate) struct Requests {
+pub(crate) struct Log {
     /// The number of the last one.
     pub(crate) last: u64,
-    pub(crate) requests: Vec<Visit>,
-}
-
-/// One of them.
-#[derive(Deserialize)]
-pub(crate) struct Visit {
-    /// The visitor's address; empty if no trusted source names it.
-    pub(crate) source: String,
+    #[serde(alias = "requests", alias = "statements")]
+    pub(crate) entries: Vec<Map<String, Value>>,
 }
 
 /// A server to add or change. An omitted field is kept, null removes it.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
-use super::application::{App, Requests, ServerUpdate, Version};
+use super::application::{App, Log, ServerUpdate, Version};
 use super::connection::{ChangeCount, ConnectResult, ConnectionState, HostKey};
 use super::http_call;
 use super::server::{MainTunnel, Server, Trust};
@@ -270,9 +270,9 @@ impl Client {
         self.get(&format!("/api/status/{id}"))
     }
 
-    /// Requests of an application's visitors after number `after`.
-    pub(crate) fn requests(&self, id: &str, after: u64) -> Result<Requests, Error> {
-        self.get(&format!("/api/apps/{id}/requests?after={after}"))
+    /// `requests` or `statements` of an application's visitors after number `after`.
+    pub(crate) fn log(&self, id: &str, of: &str, after: u64) -> Result<Log, Error> {
+        self.get(&format!("/api/apps/{id}/{of}?after={after}"))
     }
 
     /// Makes another code for an application.

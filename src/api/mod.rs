@@ -27,7 +27,7 @@ pub(crate) mod openapi;
 #[path = "typescript_tests.rs"]
 pub(crate) mod typescript;
 
-pub(crate) use application::{App, Requests, ServerUpdate, Version};
+pub(crate) use application::{App, Log, ServerUpdate, Version};
 pub(crate) use client::{Client, Error, Service};
 pub(crate) use connection::{
     ChangeCount, ConnectResult, ConnectionState, Exposed, Health, HealthState, HostKey, RelayAt,

@@ -19,7 +19,8 @@ const OPENERS: &[&str] = if cfg!(target_os = "macos") {
 /// Opens `url`, which every user of the machine can see in the list of
 /// processes: it must hold no secret. Without display or opener nothing happens.
 pub(crate) fn open(url: &str) {
-    if !has_display() {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if !cfg!(target_os = "macos") && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") {
         return log::debug!("no display: not opening a browser");
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -27,11 +28,6 @@ pub(crate) fn open(url: &str) {
         Some(opener) => spawn(opener, url),
         None => log::debug!("none of {OPENERS:?} is in PATH: not opening a browser"),
     }
-}
-
-fn has_display() -> bool {
-    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
 }
 
 fn find(name: &str, path: &OsStr) -> Option<PathBuf> {

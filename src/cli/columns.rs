@@ -3,10 +3,13 @@
 use std::io::IsTerminal;
 
 use rustix::termios::tcgetwinsize;
+use serde::Serialize;
 
+use super::args::command::Parsed;
+use super::args::table::WIDE;
 use super::clock::Zone;
 use super::failure::{Failure, printable};
-use super::output::print;
+use super::output::{print, print_json};
 
 /// Gap between two columns on a terminal.
 const GAP: &str = "  ";
@@ -22,49 +25,55 @@ pub(super) fn shown(text: &str) -> String {
     }
 }
 
-/// Prints a heading and rows of as many cells, none of which holds a control character. Where there is no row, a person
-/// reads `hint` in place of the heading.
-pub(super) fn print_table<const N: usize>(
-    heading: [&str; N],
+/// Prints a list: with `--json` as it is, else its rows as a table. A command without `--wide` shows all columns.
+pub(super) fn print_list<const N: usize>(
+    parsed: &Parsed,
+    list: &impl Serialize,
+    (heading, first): ([&str; N], &[&str]),
     rows: &[[String; N]],
     hint: &str,
 ) -> Result<(), Failure> {
-    if rows.is_empty() && std::io::stdout().is_terminal() {
-        return print(&format!("{hint}\n"));
+    if parsed.wants_json() {
+        return print_json(list);
     }
-    let heading = [heading.map(str::to_owned)];
-    let lines = heading.iter().chain(rows);
-    if std::io::stdout().is_terminal() {
-        let rows = in_local_time(rows);
-        return print(&aligned(heading.iter().chain(&rows)));
-    }
-    let lines = lines.map(|cells| cells.join("\t") + "\n");
-    print(&lines.collect::<String>())
+    let is_wide = first.is_empty() || parsed.has(&WIDE);
+    print_table(heading, first, rows, (hint, is_wide))
 }
 
-/// Prints a row in one line of the terminal: the columns named by `first` come first, then the
-/// others, as far as there is room. `is_wide` shows all of them.
-pub(super) fn print_fitting<const N: usize>(
+/// Prints a heading and rows of as many cells, none of which holds a control character. A terminal shows a row in one
+/// line: the columns named by `first`, then the others, as far as there is room; `is_wide` shows all of them in their
+/// order. Where there is no row, a person reads `hint` in place of the heading.
+pub(super) fn print_table<const N: usize>(
     heading: [&str; N],
     first: &[&str],
     rows: &[[String; N]],
     (hint, is_wide): (&str, bool),
 ) -> Result<(), Failure> {
-    match tcgetwinsize(std::io::stdout()).map(|size| usize::from(size.ws_col)) {
-        Ok(width @ 1..) if !rows.is_empty() && !is_wide => {
-            print(&fitting(heading, first, &in_local_time(rows), width))
-        }
-        _ => print_table(heading, rows, hint),
+    let stdout = std::io::stdout();
+    if !stdout.is_terminal() {
+        let heading = [heading.map(str::to_owned)];
+        let lines = heading.iter().chain(rows);
+        return print(
+            &lines
+                .map(|cells| cells.join("\t") + "\n")
+                .collect::<String>(),
+        );
     }
-}
-
-/// The rows as a person reads them: with local times.
-fn in_local_time<const N: usize>(rows: &[[String; N]]) -> Vec<[String; N]> {
+    if rows.is_empty() {
+        return print(&format!("{hint}\n"));
+    }
     let zone = Zone::local();
-    let row = |cells: &[String; N]| cells.clone().map(|cell| zone.shown_text(&cell));
-    rows.iter().map(row).collect()
+    let in_local_time = |cells: &[String; N]| cells.clone().map(|cell| zone.shown_text(&cell));
+    let rows: Vec<_> = rows.iter().map(in_local_time).collect();
+    print(&match tcgetwinsize(stdout) {
+        Ok(size) if size.ws_col > 0 && !is_wide => {
+            fitting(heading, first, &rows, size.ws_col.into())
+        }
+        _ => fitting(heading, &[], &rows, usize::MAX),
+    })
 }
 
+/// Columns as wide as their widest cell, and all together no wider than `width`; the last one ends where it ends.
 fn fitting<const N: usize>(
     heading: [&str; N],
     first: &[&str],
@@ -123,24 +132,6 @@ fn shortened(cell: &str, width: usize) -> String {
     cell.chars().take(kept).chain(end.chars()).collect()
 }
 
-/// Columns as wide as their widest cell; the last one ends where it ends.
-fn aligned<'a, const N: usize>(lines: impl Iterator<Item = &'a [String; N]> + Clone) -> String {
-    let mut widths = [0; N];
-    for cells in lines.clone() {
-        for (width, cell) in widths.iter_mut().zip(cells) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let line = |cells: &[String; N]| {
-        let padded = cells.iter().zip(widths);
-        let padded: Vec<String> = padded
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        padded.join(GAP).trim_end().to_owned() + "\n"
-    };
-    lines.map(line).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,10 +178,10 @@ mod tests {
 
     #[test]
     fn columns_line_up_by_characters() {
-        let rows = [["NAME", "SITE"], ["käse", "-"], ["x", "http://x"]];
+        let rows = [["käse", "-"], ["x", "http://x"]];
         let rows = rows.map(|cells| cells.map(str::to_owned));
         assert_eq!(
-            aligned(rows.iter()),
+            fitting(["NAME", "SITE"], &[], &rows, usize::MAX),
             "NAME  SITE\nkäse  -\nx     http://x\n"
         );
     }

@@ -4,7 +4,6 @@ use std::net::Ipv6Addr;
 
 use zeroize::Zeroizing;
 
-use super::args::values::whole_number;
 use super::target;
 use crate::manager::protocol::Protocol;
 use crate::net::authority;
@@ -25,8 +24,8 @@ pub(super) struct Endpoint {
     pub(super) database: Option<String>,
 }
 
-/// Reads `PORT`, `HOST`, `HOST:PORT`, `[V6]`, `[V6]:PORT` or a whole URL. The error says what is wrong and what to give;
-/// it never holds a password.
+/// Reads `PORT`, `HOST`, `HOST:PORT`, `[V6]`, `[V6]:PORT` or a whole URL. The error says what is wrong and what to
+/// give; it never holds a password.
 pub(super) fn parse(text: &str) -> Result<Endpoint, String> {
     if let Some((scheme, rest)) = text.split_once("://") {
         return url(text, scheme, rest);
@@ -107,35 +106,23 @@ fn database(text: &str, protocol: Protocol) -> Result<Endpoint, String> {
 fn host_and_port(text: &str) -> Result<Endpoint, String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(Endpoint {
-            port: Some(port(text)?),
+            port: Some(target::port(text)?),
             ..Endpoint::default()
         });
     }
     if text.parse::<Ipv6Addr>().is_ok() {
         return Err(format!("an IPv6 address needs brackets: [{text}]"));
     }
-    let end = match text.strip_prefix('[') {
-        Some(rest) => rest.find(']').map_or(text.len(), |end| end + 2),
-        None => text.find(':').unwrap_or(text.len()),
-    };
-    let (host, rest) = text.split_at(end);
-    let digits = rest.strip_prefix(':');
-    if host.is_empty() || (digits.is_none() && !rest.is_empty()) {
-        return Err("give PORT, HOST or HOST:PORT".to_owned());
-    }
-    if !host.starts_with('[') && !authority::is_host(host) {
+    let parts = authority::split(text).filter(|(host, _)| !host.is_empty());
+    let (host, digits) = parts.ok_or("give PORT, HOST or HOST:PORT")?;
+    if !authority::is_host(host) {
         return Err("a host name has letters, digits, '-' and '_' between single dots".to_owned());
     }
     Ok(Endpoint {
-        host: Some(host.to_owned()),
-        port: digits.map(port).transpose()?,
+        host: Some(authority::bracketed(host).into_owned()),
+        port: digits.map(target::port).transpose()?,
         ..Endpoint::default()
     })
-}
-
-fn port(text: &str) -> Result<u16, String> {
-    let port = whole_number(text, &(1..=u16::MAX));
-    port.ok_or_else(|| "a port is a number from 1 to 65535".to_owned())
 }
 
 #[cfg(test)]

@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use serde_json::{Value, json};
+
 pub(crate) use crate::api::{FAILED, OVER_LIMIT, REFUSED, UNREACHABLE};
+use crate::http::ApiError;
 use crate::net::in_words;
 use crate::store::{self, escaped, is_hidden};
 
@@ -35,6 +38,12 @@ pub(crate) struct Failure {
     status: u8,
     message: String,
     hint: Option<String>,
+    /// Status of an API's answer for this, if the exit status does not tell.
+    code: Option<u16>,
+    /// True with `--json`: it is printed as JSON too.
+    is_json: bool,
+    /// Answer that `--json` promises all the same: an object has the members of the error too.
+    answer: Option<Box<Value>>,
 }
 
 impl Failure {
@@ -49,6 +58,9 @@ impl Failure {
             status: FAILED,
             message: in_words(message.into()),
             hint: None,
+            code: None,
+            is_json: false,
+            answer: None,
         }
     }
 
@@ -102,6 +114,27 @@ impl Failure {
         self
     }
 
+    /// Has the status that an API answers with for this.
+    #[must_use]
+    pub(crate) fn code(mut self, code: u16) -> Self {
+        self.code = Some(code);
+        self
+    }
+
+    /// Prints it as JSON too, with `--json`.
+    #[must_use]
+    pub(crate) fn in_json(mut self, is_json: bool) -> Self {
+        self.is_json |= is_json;
+        self
+    }
+
+    /// Adds what `--json` prints all the same.
+    #[must_use]
+    pub(crate) fn answer(mut self, answer: Value) -> Self {
+        self.answer.get_or_insert_with(|| Box::new(answer));
+        self
+    }
+
     /// Says of which of several things it is told.
     #[must_use]
     pub(crate) fn about(mut self, name: &str) -> Self {
@@ -129,17 +162,44 @@ impl Failure {
         self.hint.as_deref() == Some(hint)
     }
 
-    /// Prints the lines and gives the exit status. A failing stderr leaves nowhere to say so.
+    /// Prints the lines and gives the exit status. A failing output leaves nowhere to say so.
     pub(crate) fn report(&self) -> ExitCode {
         let shortage = SHORTAGES
             .iter()
             .find(|(text, _)| self.message.contains(text));
         let hint = shortage.map(|(_, hint)| *hint).or(self.hint.as_deref());
+        if self.is_json && self.status > 0 {
+            let json = format!("{}\n", self.to_json(hint));
+            let _ = io::stdout().lock().write_all(escaped(&json).as_bytes());
+        }
         let lines = [Some(self.message.as_str()), hint];
         let lines = lines.into_iter().flatten().filter(|line| !line.is_empty());
         let text: String = lines.map(|line| format!("{line}\n")).collect();
-        let _ = io::stderr().lock().write_all(escaped(&text).as_bytes());
+        say(&text);
         ExitCode::from(self.status)
+    }
+
+    /// As an API of ours answers it, with the command's answer.
+    fn to_json(&self, hint: Option<&str>) -> Value {
+        let code = self.code.unwrap_or(match self.status {
+            2 => 400,
+            UNREACHABLE => 503,
+            REFUSED => 403,
+            OVER_LIMIT => 429,
+            _ => 500,
+        });
+        let mut error = ApiError::new(code, self.message()).members();
+        error.extend(hint.map(|hint| ("hint".to_owned(), json!(hint))));
+        match self.answer.as_deref() {
+            Some(Value::Object(answer)) => {
+                let mut all = answer.clone();
+                all.extend(error);
+                all.into()
+            }
+            // Where there is no room for it.
+            Some(answer) => answer.clone(),
+            None => error.into(),
+        }
     }
 
     #[cfg(test)]
@@ -155,13 +215,14 @@ impl From<store::Error> for Failure {
     }
 }
 
-/// Tells what went well and is not good all the same. A failing stderr leaves nowhere to say so.
+/// Tells what went well and is not good all the same.
 pub(crate) fn warn(message: &str) {
-    let _ = writeln!(
-        io::stderr().lock(),
-        "postern: {}",
-        escaped(&in_words(message))
-    );
+    say(&format!("postern: {}\n", in_words(message)));
+}
+
+/// Writes to standard error. Where that fails, nobody wants to be told.
+pub(crate) fn say(text: &str) {
+    let _ = io::stderr().lock().write_all(escaped(text).as_bytes());
 }
 
 /// The user's text in single quotes, harmless to a terminal.

@@ -1,24 +1,24 @@
 //! Flags and addresses of the command line as the fields of an application, and what is wrong with them in the words of
 //! the command line.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 
 use super::args::app::EDIT;
-use super::args::command::{Command, Flag, Parsed};
-use super::args::flags::{self, ALLOW, UNTIL, VISIBLE};
-use super::args::values::whole_number;
+use super::args::command::{Command, Flag, Parsed, of_fields};
+use super::args::flags::{ALLOW, FOR, UNTIL, VISIBLE};
+use super::args::values::{duration, whole_number};
+use super::clock::Zone;
 use super::endpoint::{self, Endpoint};
-use super::expiry;
 use super::failure::{Failure, quoted, warn};
 use super::target;
 use crate::manager::ServerUrl;
 use crate::manager::app_input::{AppInput, Invalid};
 use crate::manager::apps::field::{Field, FieldFlag, Kind, Sets, Uses};
-use crate::manager::apps::fields::{FIELDS, field};
+use crate::manager::apps::fields::field;
 use crate::manager::protocol::Protocol;
-use crate::store::time::rfc3339;
+use crate::store::time::{parse_rfc3339, rfc3339};
 
 /// The fields of one application.
 pub(super) type Fields = Map<String, Value>;
@@ -26,17 +26,25 @@ pub(super) type Fields = Map<String, Value>;
 /// Addresses that every protocol accepts.
 const ADDRESS_EXAMPLES: &str = "examples: 3000, db-host, 192.0.2.7:3000, [::1]:3000";
 
-/// Refuses to open a public port through `server` unless the command line allows it: nobody asks the visitors of a port for
-/// a code. A missing `server` is the relay on this machine.
+/// The text that a field has.
+pub(super) fn text<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
+    fields.get(name)?.as_str()
+}
+
+/// The protocol of an application.
+pub(super) fn protocol(fields: &Fields) -> Option<Protocol> {
+    Protocol::named(text(fields, "protocol")?)
+}
+
+/// Refuses to open a public port through `server` unless the command line allows it: nobody asks the visitors of a port
+/// for a code. A missing `server` is the relay on this machine.
 pub(super) fn guard_port(
     command: &Command,
     parsed: &Parsed,
     fields: &Fields,
     server: Option<&ServerUrl>,
 ) -> Result<(), Failure> {
-    let named = fields.get("protocol").and_then(Value::as_str);
-    let protocol = Protocol::named(named.unwrap_or_default());
-    let asks_for_a_code = protocol.is_some_and(Protocol::is_visited_by_http);
+    let asks_for_a_code = protocol(fields).is_some_and(Protocol::is_visited_by_http);
     let is_allowed = parsed.has(&ALLOW) || parsed.has(&VISIBLE);
     if asks_for_a_code || is_allowed || server.is_none_or(ServerUrl::is_loopback) {
         return Ok(());
@@ -70,7 +78,7 @@ pub(super) fn set_flags(
     }
     if parsed.value(&UNTIL).as_deref() == Some("") {
         fields.insert("expires".to_owned(), Value::Null);
-    } else if let Some(end) = expiry::read(command, parsed)? {
+    } else if let Some(end) = end(command, parsed)? {
         set_expiry(fields, end);
     }
     Ok(())
@@ -78,11 +86,7 @@ pub(super) fn set_flags(
 
 /// The flags of this line that belong to fields.
 fn given(parsed: &Parsed) -> impl Iterator<Item = (&'static Field, &'static FieldFlag, Flag)> {
-    let flags = FIELDS.iter().flat_map(|field| {
-        let flags = field.all_flags();
-        flags.map(move |of| (field, of, flags::of(field, *of)))
-    });
-    flags.filter(|(.., flag)| parsed.has(flag))
+    of_fields().filter(|(.., flag)| parsed.has(flag))
 }
 
 /// The value of a flag, as its field has it.
@@ -230,6 +234,49 @@ fn called(name: &str) -> String {
     }
 }
 
+/// The longest `--for`. Default 366 days: what is to last longer has no end.
+const LONGEST: Duration = crate::limits::LONGEST_SHARE;
+
+/// The end that `--for` or `--until` names; none where they name none.
+fn end(command: &Command, parsed: &Parsed) -> Result<Option<SystemTime>, Failure> {
+    let now = SystemTime::now();
+    let after = command.read(parsed, &FOR, |text| {
+        span(text).ok_or("give a time such as 30s, 90m, 1h30m, 8h or 2d, of at most 366 days")
+    })?;
+    let until = command.read(parsed, &UNTIL, |text| {
+        let end = match of_day(text) {
+            Some(of_day) => Some(Zone::local().next(now, of_day)),
+            None => parse_rfc3339(text),
+        };
+        match end {
+            Some(end) if end > now => Ok(end),
+            Some(_) => Err(
+                "this time is in the past; give a later one such as 18:00 or 2030-01-31T18:00:00Z",
+            ),
+            None => Err("give a time such as 18:00 or 2030-01-31T18:00:00Z"),
+        }
+    })?;
+    Ok(after.map(|span| now + span).or(until))
+}
+
+/// Above 0, and with its unit: a bare number could be hours as well.
+fn span(text: &str) -> Option<Duration> {
+    duration(text).filter(|span| !span.is_zero() && *span <= LONGEST)
+}
+
+/// `18:00`, as seconds since midnight.
+fn of_day(text: &str) -> Option<i64> {
+    let (hour, minute) = text.split_once(':')?;
+    let number = |text: &str, below: i64| {
+        let is_number = matches!(text.len(), 1 | 2) && text.bytes().all(|b| b.is_ascii_digit());
+        text.parse()
+            .ok()
+            .filter(|number: &i64| is_number && *number < below)
+    };
+    let minute = number(minute, 60).filter(|_| minute.len() == 2)?;
+    Some(number(hour, 24)? * 3600 + minute * 60)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,6 +303,44 @@ mod tests {
             "--app-username must",
         ] {
             assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn spans_and_times_of_day_are_read() {
+        for (text, seconds) in [
+            ("30s", 30),
+            ("90m", 5400),
+            ("8h", 28_800),
+            ("2d", 172_800),
+            ("1h30m", 5400),
+            ("2d12h", 216_000),
+            ("366d", 31_622_400),
+        ] {
+            assert_eq!(span(text), Some(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in [
+            "",
+            "8",
+            "h",
+            "0s",
+            "8H",
+            "1.5h",
+            "-1h",
+            "1h30",
+            "365d24h1s",
+            "367d",
+            "99999999999999999999d",
+            "8 h",
+        ] {
+            assert_eq!(span(text), None, "{text}");
+        }
+        assert_eq!(of_day("18:00"), Some(64_800));
+        assert_eq!((of_day("0:05"), of_day("23:59")), (Some(300), Some(86_340)));
+        for text in [
+            "", "24:00", "18:60", "18", "18:0", "18:00:00", "+1:00", "018:00", ":00",
+        ] {
+            assert_eq!(of_day(text), None, "{text}");
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
+use qrcodegen::{QrCode, QrCodeEcc};
+
 use super::failure::{Failure, printable, quoted};
-use super::qr;
 use crate::api::ConnectResult;
 use crate::api::protocol::Protocol;
 use crate::net::authority::{self, is_host};
@@ -12,6 +13,9 @@ use crate::relay::names;
 
 /// Where a relay of ours, and this end in its place, takes a code and the path to go on to.
 const OWN_SIGN_IN: &str = "/.postern/auth?";
+
+/// Light modules around a QR symbol (ISO/IEC 18004). The standard asks for 4; scanners take 2, and a terminal is small.
+const QUIET: i32 = 2;
 
 /// Link that a visitor opens or types, with the code if there is one.
 pub(super) fn of(result: &ConnectResult) -> String {
@@ -86,14 +90,35 @@ fn why_unfit(wish: &str) -> Option<&'static str> {
     names::check(&wished).err().or(lost)
 }
 
-/// A text as a QR code for the terminal.
-pub(super) fn qr(text: String) -> Result<String, Failure> {
-    qr::drawn(&text).ok_or_else(|| Failure::operation("the link is too long for a QR code"))
+/// A text as a QR code for the terminal, in lines of half blocks, two modules of height each. The colours are named, so
+/// that it is dark on light in every terminal.
+pub(super) fn qr(text: &str) -> Result<String, Failure> {
+    let too_long = |_| Failure::operation("the link is too long for a QR code");
+    let symbol = QrCode::encode_text(text, QrCodeEcc::Medium).map_err(too_long)?;
+    let end = symbol.size() + QUIET;
+    let mut lines = String::new();
+    let mut y = -QUIET;
+    while y < end {
+        lines.push_str("\u{1b}[30;107m");
+        for x in -QUIET..end {
+            lines.push(
+                match (symbol.get_module(x, y), symbol.get_module(x, y + 1)) {
+                    (true, true) => '█',
+                    (true, false) => '▀',
+                    (false, true) => '▄',
+                    (false, false) => ' ',
+                },
+            );
+        }
+        lines.push_str("\u{1b}[0m\n");
+        y += 2;
+    }
+    Ok(lines)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Protocol, renamed, shown};
+    use super::{Protocol, qr, renamed, shown};
     use crate::api::ConnectResult;
     use crate::manager::app_input::AppInput;
     use serde_json::json;
@@ -194,5 +219,19 @@ mod tests {
             shown("tcp://[::1]:22/", Some(Protocol::Ssh)),
             "ssh -p 22 ::1"
         );
+    }
+
+    #[test]
+    fn every_line_has_the_same_width_and_resets_its_colours() {
+        let drawn = qr("http://shop.relay.example/").unwrap();
+        let widths: Vec<usize> = drawn.lines().map(|line| line.chars().count()).collect();
+        assert!(widths.iter().all(|width| *width == widths[0]), "{widths:?}");
+        assert!(drawn.lines().all(|line| line.ends_with("\u{1b}[0m")));
+        // Version 2: 25 modules and the quiet zone.
+        assert_eq!(
+            (widths.len(), widths[0]),
+            (15, 25 + 4 + "\u{1b}[30;107m\u{1b}[0m".len())
+        );
+        assert!(qr(&"x".repeat(3000)).is_err());
     }
 }

@@ -18,7 +18,6 @@ use serde_json::json;
 use super::args::command::{Command, Parsed};
 use super::args::table::{LOG_FORMAT, VERBOSE};
 use super::failure::Failure;
-use super::log_buffer::{LogBuffer, TOGETHER};
 use crate::net::{in_words, push_words};
 use crate::store::time::rfc3339_millis;
 use crate::store::{escaped, is_hidden};
@@ -84,11 +83,12 @@ pub(crate) fn start_by(
     level: LevelFilter,
     owned: &'static [&'static str],
 ) -> Result<(), Failure> {
-    let format = match parsed.value(&LOG_FORMAT).as_deref() {
-        None | Some("text") => Format::Text,
-        Some("json") => Format::Json,
-        Some(other) => return Err(command.refuse(&LOG_FORMAT, other, "give text or json")),
-    };
+    let format = command.read(parsed, &LOG_FORMAT, |text| match text {
+        "text" => Ok(Format::Text),
+        "json" => Ok(Format::Json),
+        _ => Err("give text or json"),
+    })?;
+    let format = format.unwrap_or(Format::Text);
     start_at(level, parsed.has(&VERBOSE), format, owned, false);
     Ok(())
 }
@@ -243,6 +243,48 @@ fn push_escaped(line: &mut String, message: &str) {
     }
 }
 
+/// Time that lines are gathered for. Default 100 ms: nobody who reads along notices; a process that is
+/// killed loses as much.
+const TOGETHER: Duration = Duration::from_millis(100);
+/// Bytes that are written without waiting any longer. Default 16 KiB.
+const ENOUGH: usize = 16 * 1024;
+
+/// Lines of the request log that are not written yet: a call for each would be a good part of what a quick request
+/// costs.
+///
+/// A rare line is written at once. Lines that follow within [`TOGETHER`] wait for the end of that time, for [`ENOUGH`]
+/// bytes, or for any other line: so lines keep their order.
+#[derive(Default)]
+struct LogBuffer {
+    lines: Vec<u8>,
+    written: Option<Instant>,
+}
+
+impl LogBuffer {
+    /// Takes a line; true when all lines are to be written now.
+    fn push(&mut self, line: &str, may_wait: bool, now: Instant) -> bool {
+        self.lines.extend_from_slice(line.as_bytes());
+        !may_wait || self.lines.len() >= ENOUGH || self.is_due(now)
+    }
+
+    /// True if the waiting lines are due.
+    fn is_due(&self, now: Instant) -> bool {
+        let is_over = |written| now.saturating_duration_since(written) >= TOGETHER;
+        self.written.is_none_or(is_over)
+    }
+
+    /// Lines to write; [`LogBuffer::wrote`] frees the room.
+    fn lines(&self) -> &[u8] {
+        &self.lines
+    }
+
+    /// All of it has been written.
+    fn wrote(&mut self, now: Instant) {
+        self.lines.clear();
+        self.written = Some(now);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,5 +339,26 @@ mod tests {
             (&object["level"], &object["message"]),
             (&"warn".into(), &"a\nb\u{1b}\u{9b}\u{202e}".into())
         );
+    }
+
+    #[test]
+    fn lines_that_follow_soon_wait_and_are_written_with_the_next_that_does_not() {
+        let (mut buffer, start) = (LogBuffer::default(), Instant::now());
+        assert!(
+            buffer.push("a\n", true, start),
+            "nothing was written lately"
+        );
+        buffer.wrote(start);
+        let soon = start + TOGETHER / 2;
+        assert!(!buffer.push("b\n", true, soon) && !buffer.is_due(soon));
+        assert!(buffer.push("warning\n", false, soon));
+        assert_eq!(buffer.lines(), b"b\nwarning\n");
+        buffer.wrote(soon);
+        assert!(!buffer.push("c\n", true, start + TOGETHER));
+        assert!(buffer.is_due(soon + TOGETHER));
+        assert!(buffer.push("d\n", true, soon + TOGETHER));
+        buffer.wrote(soon + TOGETHER);
+        let long = "e".repeat(ENOUGH);
+        assert!(buffer.push(&long, true, soon + TOGETHER));
     }
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use super::failure::{Failure, OVER_LIMIT, UNREACHABLE, printable};
 use super::logging;
@@ -81,10 +82,14 @@ impl Manager {
     }
 
     /// Keeps the enrolment token of a server.
-    pub(crate) fn enroll(&self, server: &ServerUrl, token: String) -> Result<(), Failure> {
+    pub(crate) fn enroll(
+        &self,
+        server: &ServerUrl,
+        token: Zeroizing<String>,
+    ) -> Result<(), Failure> {
         self.put_server(&ServerUpdate {
             url: server.to_string(),
-            enroll_token: Some(Some(token.into())),
+            enroll_token: Some(Some(token)),
             ..ServerUpdate::default()
         })?;
         Ok(())
@@ -118,7 +123,7 @@ impl Manager {
 /// Nothing runs on the directory.
 pub(crate) fn not_running(home: &DataDir) -> Failure {
     let dir = home.dir().display();
-    Failure::operation(format!("'postern start' is not running on {dir}"))
+    Failure::operation(format!("'postern start' is not running on {dir}")).code(503)
 }
 
 impl Deref for Manager {
@@ -154,11 +159,19 @@ impl From<Error> for Failure {
         };
         let failure = Self::operation(printable(&message));
         let failure = failure.hint_if(hint.map(|hint| printable(&hint)));
+        let failure = failure.code(u16::try_from(code).unwrap_or(500));
         match code {
             429 => failure.exit_status(OVER_LIMIT),
             _ => failure,
         }
     }
+}
+
+/// True if two URLs are one server's.
+pub(crate) fn is_same_server(one: &str, other: &str) -> bool {
+    let url = |text| ServerUrl::parse(text, true).ok();
+    one == other
+        || url(one).is_some_and(|one| url(other).is_some_and(|url| url.origin() == one.origin()))
 }
 
 fn address(url: &str) -> Option<SocketAddr> {

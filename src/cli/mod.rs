@@ -6,17 +6,14 @@ mod clock;
 mod columns;
 mod commands;
 mod endpoint;
-mod expiry;
 mod failure;
 mod fields;
 mod link;
-mod log_buffer;
 mod logging;
 mod manager_client;
 mod output;
 mod plugins;
 mod port_holder;
-mod qr;
 mod relay_beside;
 mod serve;
 mod signals;
@@ -27,7 +24,9 @@ mod target;
 use std::panic::PanicHookInfo;
 use std::process::ExitCode;
 
+use args::operations;
 use args::root::ROOT;
+use args::table::tunnel;
 use commands::{
     app, completions, docs, doctor, logs, man, plugin, relay, server, service, share, start,
     status, tunnel_client, tunnel_server, version,
@@ -35,7 +34,7 @@ use commands::{
 use failure::{Failure, quoted};
 use output::print;
 use plugins::{BuiltIn, speaking};
-use suggest::nearest;
+use suggest::guess;
 
 const VERSION: &str = concat!("postern ", env!("CARGO_PKG_VERSION"), "\n");
 const SEE_HELP: &str = "see 'postern --help'";
@@ -93,22 +92,22 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "--help" | "-h" => print(&ROOT.help("")),
         "--version" | "-V" => print(VERSION),
         "help" => help(rest),
-        "version" => version::run(rest),
+        "version" => operations::VERSION.run(rest, version::show),
         "plugin" => plugin::run(rest),
         "start" => start::run(rest),
         "app" => app::run(rest),
-        "status" => status::run(rest),
-        "logs" => logs::run(rest),
+        "status" => operations::STATUS.run(rest, status::show),
+        "logs" => operations::LOGS.run(rest, logs::show),
         "server" => server::run(rest),
-        "doctor" => doctor::run(rest),
-        "docs" => docs::run(rest),
+        "doctor" => operations::DOCTOR.run(rest, doctor::examine),
+        "docs" => operations::DOCS.run(rest, docs::show),
         "service" => service::run(rest),
         "relay" => relay::run(rest),
-        "completions" => completions::run(rest),
+        "completions" => operations::COMPLETIONS.run(rest, completions::script),
         completions::NAMES => completions::names(rest),
-        "man" => man::run(rest),
-        "tunnel-client" => tunnel_client::run(rest),
-        "tunnel-server" => tunnel_server::run(rest),
+        "man" => operations::MAN.run(rest, man::write),
+        "tunnel-client" => tunnel::CLIENT.run(rest, tunnel_client::keep_tunnel),
+        "tunnel-server" => tunnel::SERVER.run(rest, tunnel_server::serve_clients),
         protocol => match (share::command(protocol), speaking(protocol)) {
             (Some(command), _) => share::run(command, rest),
             (None, Some(plugin)) => run_plugin(plugin, protocol, rest),
@@ -130,7 +129,8 @@ fn run_plugin(plugin: &BuiltIn, protocol: &str, arguments: &[String]) -> Result<
     if let Some(text) = plugin.help(protocol, arguments) {
         return print(&text);
     }
-    plugin::require(protocol, plugin.name())?;
+    let is_json = arguments.iter().any(|argument| argument == "--json");
+    plugin::require(protocol, plugin.name()).map_err(|failure| failure.in_json(is_json))?;
     plugin.run(protocol, arguments)
 }
 
@@ -142,13 +142,9 @@ fn unknown(word: &str) -> Failure {
     };
     let commands = ROOT.commands.iter().flat_map(|command| command.words());
     let names = commands.chain(["--help", "--version"]);
-    let near = nearest(word, names);
-    let guess = match near {
-        _ if ["share", "expose", "tunnel"].contains(&word) => {
-            "say what to share, as in 'postern http 3000'; ".to_owned()
-        }
-        Some(near) => format!("did you mean '{near}'? "),
-        None => String::new(),
+    let guess = match ["share", "expose", "tunnel"].contains(&word) {
+        true => "say what to share, as in 'postern http 3000'; ".to_owned(),
+        false => guess(word, names),
     };
     let shown = quoted(&target::redacted(word));
     Failure::usage(format!("unknown {kind} {shown}")).hint(guess + SEE_HELP)

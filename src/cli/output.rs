@@ -3,12 +3,14 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use serde_json::json;
+use zeroize::Zeroizing;
 
 use super::failure::Failure;
 use crate::store::escaped;
 
-/// Writes `text` and flushes, so that a reader sees it at once. Whatever strangers have brought into it, JSON too, drives
-/// no terminal: see [`escaped`].
+/// Writes `text` and flushes, so that a reader sees it at once. Whatever strangers have brought into it, JSON too,
+/// drives no terminal: see [`escaped`].
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout
@@ -19,6 +21,10 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Prints what `--json` promises, with the members of each object by name.
 pub(crate) fn print_json(of: &impl Serialize) -> Result<(), Failure> {
-    let value = serde_json::to_value(of).expect("it has string keys");
-    print(&zeroize::Zeroizing::new(format!("{value:#}\n")))
+    print(&Zeroizing::new(format!("{:#}\n", json!(of))))
+}
+
+/// Like [`print_json`], in one line: there may be several.
+pub(crate) fn print_json_line(of: &impl Serialize) -> Result<(), Failure> {
+    print(&Zeroizing::new(format!("{}\n", json!(of))))
 }

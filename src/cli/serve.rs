@@ -37,9 +37,7 @@ pub(super) fn listen(
 ) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).map_err(|error| {
         let why = if error.kind() == io::ErrorKind::AddrInUse {
-            let holder = port_holder::of_loopback(address.port());
-            let by = holder.map_or(String::new(), |holder| format!(" by {holder}"));
-            format!("the port is in use{by}")
+            format!("the port is in use{}", port_holder::by_whom(address.port()))
         } else {
             error.to_string()
         };

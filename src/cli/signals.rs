@@ -8,7 +8,7 @@
 //! the process there must turn it on again.
 
 use crate::sync::Mutex;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl SignalWatch {
 
     fn spawn() -> io::Result<Self> {
         let phase = Arc::new(Mutex::new(Phase::Starting {
-            terminal: terminal_settings(),
+            terminal: tcgetattr(io::stdin()).ok(),
             run_dir: None,
         }));
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
@@ -125,9 +125,4 @@ fn is_ignored(signal: i32) -> bool {
     let ignored = lines.find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     ignored.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
-}
-
-fn terminal_settings() -> Option<Termios> {
-    let stdin = io::stdin();
-    stdin.is_terminal().then(|| tcgetattr(stdin).ok()).flatten()
 }

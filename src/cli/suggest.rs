@@ -1,5 +1,11 @@
 //! The nearest of several names to one that was mistyped.
 
+/// `did you mean 'start'? `; empty where none of the candidates is near.
+pub(crate) fn guess<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    let near = nearest(typed, candidates);
+    near.map_or(String::new(), |near| format!("did you mean '{near}'? "))
+}
+
 /// The candidate that is fewest edits away, where that is few enough to be a slip.
 pub(crate) fn nearest<'a>(
     typed: &str,

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::args::command::{Command, Flag, Parsed};
+
 /// Seconds for its end, when nothing runs any more.
 const STOP_SECONDS: u64 = 5;
 
@@ -25,8 +27,6 @@ pub(super) struct Unit<'a> {
     pub(super) command: Vec<String>,
     /// A file with variables that are nobody else's business.
     pub(super) environment_file: Option<&'a str>,
-    /// The most memory, as systemd writes it.
-    pub(super) memory: &'a str,
     /// Time for what runs, when it is to end.
     pub(super) drain: Duration,
     /// True if it depends on something else and is restarted until that is available.
@@ -88,7 +88,7 @@ impl Unit<'_> {
             text,
             "[Unit]\nDescription={}\nWants=network-online.target\nAfter=network-online.target\n{}\n\
              [Service]\nExecStart={}\n{environment}Restart=on-failure\nRestartSec=2\nTimeoutStopSec={}\n\
-             LimitNOFILE=65536\nMemoryMax={}\nTasksMax=40960\n{HARDENING}",
+             LimitNOFILE=65536\nMemoryMax=512M\nTasksMax=40960\n{HARDENING}",
             self.description,
             if self.waits {
                 "StartLimitIntervalSec=0\n"
@@ -97,7 +97,6 @@ impl Unit<'_> {
             },
             command.join(" "),
             STOP_SECONDS + self.drain.as_secs(),
-            self.memory,
         );
         let target = match self.manager {
             Manager::System { state } => {
@@ -121,11 +120,27 @@ impl Unit<'_> {
     }
 }
 
-/// The path of this program; its name alone where the system does not tell.
-pub(super) fn program() -> String {
+/// The command line of a unit: this program (its name alone where the system does not tell its path), the command, and
+/// its flags that `parsed` has, but for `except`.
+pub(super) fn command_line(command: &Command, parsed: &Parsed, except: &[Flag]) -> Vec<String> {
     let path = std::env::current_exe().ok();
-    path.and_then(|path| path.into_os_string().into_string().ok())
-        .map_or_else(|| "postern".to_owned(), |path| escaped(&path))
+    let path = path.and_then(|path| path.into_os_string().into_string().ok());
+    let program = path.map_or_else(|| "postern".to_owned(), |path| escaped(&path));
+    let mut line = vec![program, command.name.to_owned()];
+    let is_left_out = |flag: &&Flag| except.iter().any(|other| other.long == flag.long);
+    for flag in command.flags.iter().filter(|flag| !is_left_out(flag)) {
+        let values = parsed.values(flag);
+        match flag.value {
+            "" if parsed.has(flag) => line.push(format!("--{}", flag.long)),
+            "" => {}
+            _ => line.extend(
+                values
+                    .iter()
+                    .map(|value| format!("--{}={}", flag.long, escaped(value))),
+            ),
+        }
+    }
+    line
 }
 
 /// A word whose every character is meant: `%` and `$` are none of systemd's.
@@ -162,7 +177,6 @@ mod tests {
             manager: Manager::System { state: "s" },
             command: vec!["postern".into(), "relay".into()],
             environment_file: None,
-            memory: "1G",
             drain: Duration::from_secs(30),
             waits: true,
             how: &["first"],
@@ -188,7 +202,7 @@ mod tests {
             "DynamicUser=yes",
             "ProtectSystem=strict",
             "NoNewPrivileges=yes",
-            "MemoryMax=1G",
+            "MemoryMax=512M",
             "StateDirectory=s",
             "WantedBy=multi-user.target",
         ] {

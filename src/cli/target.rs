@@ -181,41 +181,16 @@ fn credentials(account: &str) -> Result<Credentials, Reason> {
 }
 
 fn host_and_port(text: &str) -> Result<Target, Reason> {
-    let (host, after) = match text.strip_prefix('[') {
-        Some(bracketed) => {
-            let (inner, after) = bracketed
-                .split_once(']')
-                .ok_or("the bracket is not closed")?;
-            (ipv6(inner)?, after)
-        }
-        None => {
-            let end = text.find(':').unwrap_or(text.len());
-            let (host, after) = text.split_at(end);
-            (host_name(text, host)?, after)
-        }
-    };
-    let port = match after.strip_prefix(':') {
-        Some(digits) => port(digits)?,
-        None if after.is_empty() => DEFAULT_PORT,
-        None => return Err("only ':PORT' may follow the bracket"),
-    };
-    Ok(Target::Tcp { host, port })
-}
-
-fn ipv6(text: &str) -> Result<String, Reason> {
-    let address: Ipv6Addr = text
-        .parse()
-        .map_err(|_| "the brackets do not contain an IPv6 address")?;
-    Ok(address.to_string())
-}
-
-/// `whole` is looked at only to recognise an IPv6 address without its brackets.
-fn host_name(whole: &str, host: &str) -> Result<String, Reason> {
-    if whole.parse::<Ipv6Addr>().is_ok() {
+    if text.parse::<Ipv6Addr>().is_ok() {
         return Err("an IPv6 address needs brackets");
     }
-    check_host(host)?;
-    Ok(host.to_owned())
+    let (host, digits) = authority::split(text).ok_or("it is neither HOST:PORT nor [IPV6]:PORT")?;
+    let host = match host.parse::<Ipv6Addr>() {
+        Ok(address) => address.to_string(),
+        Err(_) => check_host(host).map(|()| host.to_owned())?,
+    };
+    let port = digits.map_or(Ok(DEFAULT_PORT), port)?;
+    Ok(Target::Tcp { host, port })
 }
 
 /// A name or IPv4 address as resolvers take it: ASCII letters, digits, `-` and

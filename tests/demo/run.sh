@@ -140,7 +140,7 @@ fi
 page=$answer
 
 # Answers a text out of what `postern app connect --json` prints.
-text_of() { printf '%s\n' "$1" | sed -n "s/.*\"$2\": *\"\([^\"]*\)\".*/\1/p"; }
+text_of() { printf '%s\n' "$1" | sed -n "/^  \"$2\"/s/.*: *\"\([^\"]*\)\".*/\1/p"; }
 
 database_app=$("$postern" app connect 'Sample database' --json) || fail 'the database cannot be connected'
 site_app=$("$postern" app connect 'Small web site' --json) || fail 'the web site cannot be connected'

@@ -111,6 +111,20 @@ fn without_a_start_the_stored_list_is_used() {
     assert_eq!(listed(&home).len(), 1);
 }
 
+/// Each member of `app show --json` is in the answer of another command; some may have changed since.
+#[track_caller]
+fn has_what_show_prints(home: &Home, answer: &Value) {
+    let name = answer["name"].as_str().unwrap();
+    let shown = home.run(&["app", "show", name, "--json"]);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    for (member, value) in shown.as_object().unwrap() {
+        assert!(answer.get(member).is_some(), "{member}: {answer}");
+        if !["connection", "health", "last_connected_at"].contains(&member.as_str()) {
+            assert_eq!(&answer[member], value, "{member}");
+        }
+    }
+}
+
 #[test]
 fn a_running_start_is_asked() {
     let (far, target) = (Far::new(), Target::start());
@@ -145,14 +159,52 @@ fn a_running_start_is_asked() {
     let again = home.run(&["app", "connect", &id, "--json"]);
     let result: Value = serde_json::from_str(&again.stdout).unwrap();
     assert_eq!(result["status"], "connected");
+    has_what_show_prints(home, &result);
+    let qr = home.run(&["app", "qr", "shop", "--json"]);
+    let qr: Value = serde_json::from_str(&qr.stdout).unwrap();
+    assert_eq!(
+        (&qr["id"], &qr["link"]),
+        (&json!(id), &json!(format!("http://127.0.0.1:{port}/")))
+    );
     assert_eq!(home.run(&["app", "disconnect", "shop"]).code, Some(0));
     assert_eq!(manager.status(&id)["status"], "idle");
-    far.quick
-        .script([Act::json(400, &json!({"message": "no room"}))]);
-    let failed = home.run(&["app", "connect", "shop"]);
-    assert_eq!(failed.code, Some(1), "{failed:?}");
-    assert!(failed.stderr.contains("no room"), "{failed:?}");
+    for args in [
+        &["app", "connect", "shop"][..],
+        &["app", "connect", "shop", "--json"],
+    ] {
+        far.quick
+            .script([Act::json(400, &json!({"message": "no room"}))]);
+        let failed = home.run(args);
+        assert_eq!(failed.code, Some(1), "{failed:?}");
+        assert!(failed.stderr.contains("no room"), "{failed:?}");
+        if let Ok(shown) = serde_json::from_str::<Value>(&failed.stdout) {
+            assert_eq!(
+                (&shown["id"], &shown["status"]),
+                (&json!(id), &json!("failed"))
+            );
+            assert!(shown["message"].as_str().unwrap().contains("no room"));
+            has_what_show_prints(home, &shown);
+        }
+    }
     assert_eq!(home.run(&["app", "remove", "shop"]).code, Some(0));
+    let target = target.port().to_string();
+    let line = [
+        "app",
+        "add",
+        "http",
+        &target,
+        "--name",
+        "more",
+        "--connect",
+        "--json",
+    ];
+    let port = far.assign();
+    let added = home.run(&line);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    let added: Value = serde_json::from_str(&added.stdout).unwrap();
+    assert_eq!(added["site_url"], format!("http://127.0.0.1:{port}/"));
+    has_what_show_prints(home, &added);
+    assert_eq!(home.run(&["app", "remove", "more"]).code, Some(0));
     assert_eq!(manager.client().get("/api/apps").data(), json!([]));
 }
 
@@ -347,9 +399,20 @@ fn a_changed_host_key_is_told_and_can_be_trusted() {
         "{unasked:?}"
     );
     assert_eq!(trust(&["--yes", &known]).code, Some(4));
+    let host_key = |answer: &str| {
+        let answer: Value = serde_json::from_str(answer).unwrap();
+        [&answer["host_key"]["known"], &answer["host_key"]["offered"]].map(Value::clone)
+    };
+    let both = [json!(known), json!(offered)];
+    let refused = trust(&["--yes", &known, "--json"]);
+    assert_eq!(
+        (refused.code, host_key(&refused.stdout)),
+        (Some(4), both.clone())
+    );
     assert_eq!(manager.status(&id)["status"], "connecting");
-    let trusted = trust(&["--yes", &offered]);
+    let trusted = trust(&["--yes", &offered, "--json"]);
     assert_eq!(trusted.code, Some(0), "{trusted:?}");
+    assert_eq!(host_key(&trusted.stdout), both);
     for name in ["shop", "the printer"] {
         let connected = home.run(&["app", "connect", name]);
         assert_eq!(connected.code, Some(0), "{connected:?}");

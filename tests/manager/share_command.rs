@@ -32,6 +32,11 @@ fn a_running_start_carries_it_and_tells_what_happens() {
         (&app["name"], &app["temporary"]),
         (&json!("notes"), &json!(true))
     );
+    let exported = manager.home().run(&["app", "export", "notes"]);
+    assert_eq!((exported.code, exported.stdout.as_str()), (Some(1), ""));
+    let said =
+        "postern: 'notes' belongs to a running command: it is not saved, so it is not exported\n";
+    assert!(exported.stderr.starts_with(said), "{exported:?}");
     assert_eq!(
         manager.home().run(&["app", "disconnect", "notes"]).code,
         Some(0)

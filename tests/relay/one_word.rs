@@ -618,4 +618,11 @@ fn what_does_not_answer_is_told() {
     );
     let _held = sharing.event("shared");
     assert_eq!(sharing.stop().and_then(|status| status.code()), Some(0));
+    // A word that was meant for a port is a host name, of a machine in this network perhaps.
+    let args = ["http", "not-a-port", "--server", &relay.url(), "--json"];
+    let sharing = Sharing::start(&home, &args);
+    assert_eq!(
+        sharing.event("fails")["error"],
+        "cannot find the host of not-a-port:80 (no DNS entry); use PORT or HOST:PORT"
+    );
 }

@@ -1,9 +1,9 @@
 //! `postern app` and its subcommands.
 
 use super::command::{Command, Flag, Kind};
-use super::flags::{QR, count, of_field, of_fields};
+use super::flags::{QR, of_field};
+use super::table::{AT_HOME, PROTOCOLS, QUIET, environment as env};
 pub(crate) use super::table::{JSON, WIDE};
-use super::table::{PROTOCOLS, QUIET, environment as env};
 
 #[rustfmt::skip]
 pub(crate) const NO_WAIT: Flag = Flag::switch("no-wait", "return at once, without waiting");
@@ -45,12 +45,11 @@ pub(crate) const GROUP: Command = Command {
         &LIST, &ADD, &EDIT, &SHOW, &CONNECT, &RECONNECT, &DISCONNECT, &CODE, &QR_CODE, &SIGN_OUT, &TRUST, &EXPORT, &IMPORT,
         &REMOVE,
     ],
-    environment: &[env::HOME],
     notes: "\
 Name an application by its ID, or by its name if it is unique.
 Exit status: 0 done, 1 failed, 2 invalid command line, 3 unreachable, 4 refused,
 5 over a limit, 130 interrupted while waiting.",
-    ..Command::EMPTY
+    ..AT_HOME
 };
 #[rustfmt::skip]
 pub(crate) const LIST: Command = Command {
@@ -59,19 +58,18 @@ pub(crate) const LIST: Command = Command {
     about: "Lists the applications: ID, STATUS, PROTOCOL, ADDRESS, ACCESS, HEALTH, SITE, NAME. Columns are aligned \
         on a terminal, else separated by tabs.",
     flags: &[WIDE, JSON],
-    environment: &[env::HOME],
-    ..Command::EMPTY
+    ..AT_HOME
 };
 #[rustfmt::skip]
 pub(crate) const ADD: Command = Command {
     name: "app add",
     operands: "PROTOCOL [ADDRESS]",
-    operand_count: 1..=2,
     operand_kinds: &[PROTOCOLS, Kind::Text],
     brief: "add an application",
     environment: &[env::HOME, env::DB_PASS],
     about: "Adds an application and prints its ID.",
-    flags: &of_fields::<{ count(false) + 4 }>(false, &[AND_CONNECT, REPLACE, QR, JSON]),
+    of_fields: Some(false),
+    flags: &[AND_CONNECT, REPLACE, QR, JSON],
     notes: "\
 PROTOCOL is one of http, https, tcp, ssh, rdp, vnc, telnet, mysql, mariadb.
 ADDRESS is PORT, HOST or HOST:PORT (default: the protocol's port on 127.0.0.1).
@@ -82,12 +80,12 @@ A whole URL such as http://127.0.0.1:3000/ can replace either or both.",
 pub(crate) const EDIT: Command = Command {
     name: "app edit",
     operands: "ID…",
-    operand_count: 1..=usize::MAX,
     operand_kinds: &[Kind::Application],
     brief: "change settings of applications",
     environment: &[env::HOME, env::DB_PASS],
     about: "Changes the given settings and keeps all others.",
-    flags: &of_fields::<{ count(true) + 1 }>(true, &[JSON]),
+    of_fields: Some(true),
+    flags: &[JSON],
     notes: "\
 An empty value removes a setting: --until '' removes the end time, --allow ''
 allows every network, --guest '' ends the guest account, --name '' restores the
@@ -102,13 +100,11 @@ connect ('postern app reconnect').",
 pub(crate) const CONNECT: Command = Command {
     name: "app connect",
     operands: "ID…",
-    operand_count: 0..=usize::MAX,
     operand_kinds: &[Kind::Application],
     brief: "connect and wait until connected",
-    environment: &[env::HOME],
     about: "Connects applications, waits until they are connected and prints their links.",
     flags: &[ALL, JSON, NO_WAIT, TIMEOUT, QR, QUIET],
-    ..Command::EMPTY
+    ..AT_HOME
 };
 #[rustfmt::skip]
 pub(crate) const RECONNECT: Command = Command {
@@ -129,7 +125,6 @@ pub(crate) const DISCONNECT: Command = Command {
 #[rustfmt::skip]
 pub(crate) const SHOW: Command = Command {
     name: "app show",
-    operand_count: 1..=usize::MAX,
     brief: "show saved and active settings",
     about: "Shows saved and active settings of applications.",
     flags: &[JSON],
@@ -138,7 +133,6 @@ pub(crate) const SHOW: Command = Command {
 #[rustfmt::skip]
 pub(crate) const CODE: Command = Command {
     name: "app code",
-    operand_count: 1..=usize::MAX,
     brief: "show or renew the code of an invisible application",
     about: "Shows the code of an invisible application and the link that contains it.",
     flags: &[NEW, QR, JSON],
@@ -147,16 +141,14 @@ pub(crate) const CODE: Command = Command {
 #[rustfmt::skip]
 pub(crate) const QR_CODE: Command = Command {
     name: "app qr",
-    operand_count: 1..=usize::MAX,
     brief: "show the link as a QR code",
     about: "Shows the link of a connected application, with its code if it has one, as a QR code.",
-    flags: &[],
+    flags: &[JSON],
     ..CONNECT
 };
 #[rustfmt::skip]
 pub(crate) const SIGN_OUT: Command = Command {
     name: "app signout",
-    operand_count: 1..=usize::MAX,
     brief: "sign out and disconnect all visitors",
     about: "Signs out and disconnects all visitors. The code does not change.",
     flags: &[JSON],
@@ -166,10 +158,9 @@ pub(crate) const SIGN_OUT: Command = Command {
 pub(crate) const TRUST: Command = Command {
     name: "app trust",
     operands: "ID",
-    operand_count: 1..=1,
     brief: "trust a changed host key",
     about: "Shows the old and the new host key of an application's relay, and asks whether to trust the new one.",
-    flags: &[YES],
+    flags: &[YES, JSON],
     ..CONNECT
 };
 #[rustfmt::skip]
@@ -188,7 +179,6 @@ Salt and iterations are in the file.",
 pub(crate) const IMPORT: Command = Command {
     name: "app import",
     operands: "FILE",
-    operand_count: 1..=1,
     operand_kinds: &[Kind::File],
     brief: "add applications from an export",
     about: "Adds the applications of a file written by 'app export', and reports skipped ones.",
@@ -206,7 +196,6 @@ pub(crate) const RELEASE: Flag = Flag::switch(
 #[rustfmt::skip]
 pub(crate) const REMOVE: Command = Command {
     name: "app remove",
-    operand_count: 1..=usize::MAX,
     brief: "disconnect and remove applications",
     about: "Disconnects applications and removes them. The relay reserves the names of their sites for 30 days.",
     flags: &[RELEASE, JSON],

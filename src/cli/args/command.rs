@@ -6,8 +6,10 @@ use getopts::{Fail, HasArg, Matches, Occur, Options};
 
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
-use crate::cli::suggest::nearest;
+use crate::cli::suggest::{guess, nearest};
 use crate::cli::target::redacted;
+use crate::manager::apps::field::{self, Field, FieldFlag, Sets};
+use crate::manager::apps::fields::FIELDS;
 
 /// Flags that say the opposite of each other, by name: of no command both may be given.
 const CONTRADICTIONS: [(&str, &str); 3] = [
@@ -79,17 +81,17 @@ pub(crate) struct Command {
     pub(crate) name: &'static str,
     /// Other words that call the same in place of the last one.
     pub(crate) also: &'static [&'static str],
-    /// Operands as the help shows them; empty for none.
+    /// Operands as the help shows them; empty for none. Those in brackets may be left out, `…` repeats the last one.
     pub(crate) operands: &'static str,
-    /// How many operands there must and may be.
-    pub(crate) operand_count: std::ops::RangeInclusive<usize>,
     /// Kinds of the operands, in order; the last one applies to all further operands.
     pub(crate) operand_kinds: &'static [Kind],
     /// Short description for the list of its group.
     pub(crate) brief: &'static str,
     /// Description in one sentence.
     pub(crate) about: &'static str,
-    /// Its options, but for `--help`.
+    /// The table of fields whose options it has: `false` for a new application, `true` for one that is changed.
+    pub(crate) of_fields: Option<bool>,
+    /// Its own options, but for `--help`.
     pub(crate) flags: &'static [Flag],
     /// How many of the last options have a heading of their own in the help, and that heading.
     pub(crate) of_last: (usize, &'static str),
@@ -119,10 +121,10 @@ impl Command {
         name: "",
         also: &[],
         operands: "",
-        operand_count: 0..=0,
         operand_kinds: &[],
         brief: "",
         about: "",
+        of_fields: None,
         flags: &[],
         of_last: (0, ""),
         commands: &[],
@@ -140,7 +142,7 @@ impl Command {
         if parsed.wants_help() {
             return print(&self.help(self.name));
         }
-        action(&parsed)
+        action(&parsed).map_err(|failure| failure.in_json(parsed.wants_json()))
     }
 
     /// Runs the subcommand that the first word names; without one the help is what is wrong.
@@ -178,8 +180,7 @@ impl Command {
 
     fn unknown_subcommand(&self, word: &str) -> Failure {
         let names = self.commands.iter().flat_map(|command| command.words());
-        let near = nearest(word, names);
-        let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
+        let guess = guess(word, names);
         let typed = quoted(&format!("{} {}", self.name, redacted(word)));
         Failure::usage(format!("unknown command {typed}")).hint(guess + &self.see_help())
     }
@@ -199,9 +200,9 @@ impl Command {
 
     /// True if the argument after this one is its value.
     fn takes_next(&self, argument: &str) -> bool {
-        let of_subcommands = self.commands.iter().flat_map(|command| command.flags);
+        let of_subcommands = self.commands.iter().flat_map(|command| command.all_flags());
         let name = argument.trim_start_matches('-');
-        let mut flags = self.flags.iter().chain(of_subcommands);
+        let mut flags = self.all_flags().chain(of_subcommands);
         flags.any(|flag| !flag.value.is_empty() && [flag.long, flag.alias].contains(&name))
     }
 
@@ -242,6 +243,18 @@ impl Command {
         self.usage(format!("--{} {}: {reason}", flag.long, quoted(value)))
     }
 
+    /// The value of a flag, as `read` takes it.
+    pub(crate) fn read<T, E: Display>(
+        &self,
+        parsed: &Parsed,
+        flag: &Flag,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, Failure> {
+        let value = parsed.value(flag);
+        let read = value.map(|text| read(&text).map_err(|why| self.refuse(flag, &text, why)));
+        read.transpose()
+    }
+
     /// The second line of a message about this command's line.
     fn see_help(&self) -> String {
         match self.name {
@@ -250,22 +263,35 @@ impl Command {
         }
     }
 
-    /// Every option, and `--help`.
-    pub(super) fn all_flags(&self) -> impl Iterator<Item = &Flag> {
-        self.flags.iter().chain([&HELP])
+    /// Every option, `--help` last.
+    pub(super) fn all_flags(&self) -> impl Iterator<Item = Flag> {
+        let (common, last) = self.flag_groups();
+        common.chain(last.iter().copied())
     }
 
     /// The options below the common heading, `--help` last, and those below a heading of their own.
-    pub(super) fn flag_groups(&self) -> (impl Iterator<Item = &Flag>, &[Flag]) {
+    pub(super) fn flag_groups(&self) -> (impl Iterator<Item = Flag>, &[Flag]) {
+        let of_fields = self.of_fields.into_iter().flat_map(|is_edit| {
+            let flags = of_fields().filter(move |(_, of, _)| is_edit || !of.is_for_edit);
+            flags.map(|(.., flag)| flag)
+        });
         let (common, last) = self.flags.split_at(self.flags.len() - self.of_last.0);
-        (common.iter().chain([&HELP]), last)
+        (of_fields.chain(common.iter().copied()).chain([HELP]), last)
     }
 
     fn options(&self) -> Options {
         let mut options = Options::new();
         for flag in self.all_flags() {
-            for (short, long) in flag.getopts_names() {
-                options.opt(short, long, "", "", flag.has_value(), flag.occurrence());
+            let letter = Some(flag.alias).filter(|alias| alias.len() == 1);
+            for name in flag.names() {
+                let letter = letter.unwrap_or_default();
+                // A switch means the same when an alias of the shell gives it again.
+                let (value, occurrence) = match flag.value {
+                    "" => (HasArg::No, Occur::Multi),
+                    _ if flag.repeatable => (HasArg::Yes, Occur::Multi),
+                    _ => (HasArg::Yes, Occur::Optional),
+                };
+                options.opt(letter, name, "", "", value, occurrence);
             }
         }
         options
@@ -293,7 +319,7 @@ impl Command {
 
     /// Translates the name of an option of other database clients.
     fn translated(&self, name: &str) -> Option<String> {
-        let is_known = |long: &str| self.flags.iter().any(|flag| flag.long == long);
+        let is_known = |long: &str| self.all_flags().any(|flag| flag.long == long);
         let (_, own) = FOREIGN.iter().find(|(names, _)| names.contains(&name))?;
         match *own {
             "" => is_known("db-user").then(|| "give host and port as HOST:PORT; ".to_owned()),
@@ -303,13 +329,13 @@ impl Command {
 
     /// An option and its alias are one option, which getopts cannot know.
     fn check_aliases(&self, parsed: &Parsed) -> Result<(), Failure> {
-        let twice = |flag: &&Flag| {
+        let twice = |flag: &Flag| {
             let is_both = parsed.matches.opt_present(flag.long)
                 && !flag.alias.is_empty()
                 && parsed.matches.opt_present(flag.alias);
             is_both && flag.alias.len() > 1 && !flag.repeatable
         };
-        match self.flags.iter().find(twice) {
+        match self.all_flags().find(twice) {
             Some(flag) => Err(self.usage(format!(
                 "option '--{}' is given twice: '--{}' is the same",
                 flag.long, flag.alias
@@ -320,8 +346,8 @@ impl Command {
 
     fn check_contradictions(&self, parsed: &Parsed) -> Result<(), Failure> {
         let is_given = |name: &str| {
-            let mut flags = self.flags.iter();
-            flags.any(|flag| flag.long == name && parsed.has(flag))
+            let mut flags = self.all_flags();
+            flags.any(|flag| flag.long == name && parsed.has(&flag))
         };
         let mut pairs = CONTRADICTIONS.iter();
         match pairs.find(|(one, other)| is_given(one) && is_given(other)) {
@@ -332,12 +358,26 @@ impl Command {
         }
     }
 
+    /// The most operands that there may be.
+    pub(super) fn most_operands(&self) -> usize {
+        match self.operands.contains('…') {
+            true => usize::MAX,
+            false => self.operands.split_whitespace().count(),
+        }
+    }
+
     fn check_operands(&self, parsed: &Parsed) -> Result<(), Failure> {
         let given = parsed.operands();
-        if given.len() < *self.operand_count.start() {
+        let is_all = parsed.has(&Flag::switch("all", ""));
+        if is_all && !given.is_empty() {
+            return Err(self.usage("--all selects every application: name none"));
+        }
+        let words = self.operands.split_whitespace();
+        let required = words.filter(|word| !word.starts_with('[') && !word.ends_with(']'));
+        if !is_all && given.len() < required.count() {
             return Err(self.usage(format!("'postern {}' needs {}", self.name, self.operands)));
         }
-        match given.get(*self.operand_count.end()) {
+        match given.get(self.most_operands()) {
             Some(extra) => {
                 Err(self.usage(format!("unexpected argument {}", quoted(&redacted(extra)))))
             }
@@ -350,6 +390,11 @@ impl Parsed {
     /// True if `--help` was given.
     pub(crate) fn wants_help(&self) -> bool {
         self.has(&HELP)
+    }
+
+    /// True if the command has `--json`, and it was given.
+    pub(crate) fn wants_json(&self) -> bool {
+        self.has(&Flag::switch("json", ""))
     }
 
     /// True if the flag was given, by either name.
@@ -386,6 +431,16 @@ impl Parsed {
 }
 
 impl Flag {
+    /// The flag of a field.
+    pub(crate) const fn of(field: &Field, flag: FieldFlag) -> Self {
+        let mut of = Self::valued(flag.long, flag.value, flag.help);
+        of.repeatable = field.is_list();
+        if matches!((field.kind, flag.sets), (field::Kind::Server, Sets::Value)) {
+            of.kind = Kind::Server;
+        }
+        of
+    }
+
     /// A flag without a value.
     pub(crate) const fn switch(long: &'static str, help: &'static str) -> Self {
         Self::valued(long, "", help)
@@ -431,30 +486,6 @@ impl Flag {
         [self.long].into_iter().chain(is_word.then_some(self.alias))
     }
 
-    fn getopts_names(&self) -> Vec<(&'static str, &'static str)> {
-        match self.alias {
-            "" => vec![("", self.long)],
-            letter if letter.len() == 1 => vec![(letter, self.long)],
-            word => vec![("", self.long), ("", word)],
-        }
-    }
-
-    fn has_value(&self) -> HasArg {
-        match self.value {
-            "" => HasArg::No,
-            _ => HasArg::Yes,
-        }
-    }
-
-    fn occurrence(&self) -> Occur {
-        // A switch means the same when an alias of the shell gives it again.
-        if self.repeatable || self.value.is_empty() {
-            Occur::Multi
-        } else {
-            Occur::Optional
-        }
-    }
-
     /// `  -v, --verbose` or `  --db-user, --username NAME`.
     pub(super) fn spelling(&self) -> String {
         let mut text = match self.alias {
@@ -468,6 +499,14 @@ impl Flag {
         }
         text
     }
+}
+
+/// The flags of the table of fields.
+pub(crate) fn of_fields() -> impl Iterator<Item = (&'static Field, &'static FieldFlag, Flag)> {
+    FIELDS.iter().flat_map(|field| {
+        let flags = field.all_flags();
+        flags.map(move |of| (field, of, Flag::of(field, *of)))
+    })
 }
 
 fn hyphened(name: &str) -> String {

@@ -12,7 +12,6 @@ const VERBOSE: Flag = Flag::switch("verbose", "more").alias("v").repeatable();
 static COMMAND: Command = Command {
     name: "try",
     operands: "[target]",
-    operand_count: 0..=1,
     about: "Tries.",
     flags: &[USER, READONLY, HOST, VERBOSE],
     notes: "Notes.",

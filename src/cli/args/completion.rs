@@ -3,19 +3,11 @@
 use super::command::{Command, Flag, Kind};
 use super::root::ROOT;
 
-/// A word that may come next, and what it is.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Candidate {
-    pub(crate) word: String,
-    /// In a few words; empty where there is nothing to say.
-    pub(crate) about: &'static str,
-}
-
 /// Candidates for the last word.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
-    /// The words that the table knows.
-    pub(crate) candidates: Vec<Candidate>,
+    /// The words that the table knows, each with what it is in a few words; empty where there is nothing to say.
+    pub(crate) candidates: Vec<(String, String)>,
     /// Kind of value, if the shell can look it up.
     pub(crate) kind: Kind,
     /// Text before the value in the same word: `--server=`.
@@ -27,7 +19,7 @@ struct Line<'a> {
     command: &'static Command,
     operands: usize,
     /// The flag whose value is the next word.
-    flag: Option<&'static Flag>,
+    flag: Option<Flag>,
     /// True if `--` was there.
     only_operands: bool,
     current: &'a str,
@@ -82,9 +74,9 @@ impl<'a> Line<'a> {
         commands.find(|command| self.operands == 0 && command.words().any(|own| own == word))
     }
 
-    fn flag_of(&self, word: &str) -> Option<&'static Flag> {
+    fn flag_of(&self, word: &str) -> Option<Flag> {
         let name = word.trim_start_matches('-');
-        let mut flags = self.command.flags.iter();
+        let mut flags = self.command.all_flags();
         flags.find(|flag| [flag.long, flag.alias].contains(&name))
     }
 
@@ -103,7 +95,7 @@ impl<'a> Line<'a> {
         }
         let kinds = self.command.operand_kinds;
         let kind = kinds.get(self.operands).or_else(|| kinds.last());
-        let takes_more = self.operands < *self.command.operand_count.end();
+        let takes_more = self.operands < self.command.most_operands();
         let mut expected = match kind {
             Some(kind) if takes_more => value(*kind, ""),
             _ => value(Kind::Text, ""),
@@ -118,13 +110,15 @@ impl<'a> Line<'a> {
         let all = self.command.commands.iter();
         let named = all.flat_map(|command| command.words().map(|word| (word, command.brief)));
         Expected {
-            candidates: named.map(|(word, about)| candidate(word, about)).collect(),
+            candidates: named
+                .map(|(word, about)| (word.to_owned(), about.to_owned()))
+                .collect(),
             ..value(Kind::Text, "")
         }
     }
 
     fn flags(&self) -> Expected {
-        let long = |flag: &Flag| candidate(&format!("--{}", flag.long), few_words(flag.help));
+        let long = |flag: Flag| (format!("--{}", flag.long), few_words(flag.help).to_owned());
         Expected {
             candidates: self.command.all_flags().map(long).collect(),
             ..value(Kind::Text, "")
@@ -136,7 +130,7 @@ fn value(kind: Kind, prefix: &str) -> Expected {
     let candidates = match kind {
         Kind::Choice(words) => {
             let whole = words.iter().map(|word| format!("{prefix}{word}"));
-            whole.map(|word| candidate(&word, "")).collect()
+            whole.map(|word| (word, String::new())).collect()
         }
         Kind::Command => return Line::read(&[], "").subcommands(),
         _ => Vec::new(),
@@ -145,13 +139,6 @@ fn value(kind: Kind, prefix: &str) -> Expected {
         candidates,
         kind,
         prefix: prefix.to_owned(),
-    }
-}
-
-fn candidate(word: &str, about: &'static str) -> Candidate {
-    Candidate {
-        word: word.to_owned(),
-        about,
     }
 }
 
@@ -172,7 +159,7 @@ mod tests {
     fn offered(line: &str) -> Vec<String> {
         let expected = expected(&words(line));
         let candidates = expected.candidates.into_iter();
-        candidates.map(|candidate| candidate.word).collect()
+        candidates.map(|(word, _)| word).collect()
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Flags that several commands have: those of an application's fields, from their table, and others for sharing.
 
 use super::command::{Flag, Kind};
-use crate::manager::apps::field::{self, Field, FieldFlag, Sets};
 use crate::manager::apps::fields::FIELDS;
 
 pub(crate) const NAME: Flag = of_field("name");
@@ -37,20 +36,10 @@ pub(crate) const JSON: Flag = Flag::switch("json", "print one JSON object per li
 #[rustfmt::skip]
 pub(crate) const NO_OPEN: Flag = Flag::switch("no-open", "accepted for scripts; this command never opens a browser");
 
-/// The flag of a field, as the command line has it.
-pub(crate) const fn of(field: &Field, flag: FieldFlag) -> Flag {
-    let mut of = Flag::valued(flag.long, flag.value, flag.help);
-    of.repeatable = field.is_list();
-    if matches!((field.kind, flag.sets), (field::Kind::Server, Sets::Value)) {
-        of.kind = Kind::Server;
-    }
-    of
-}
-
 /// The flag of this name in the table of fields.
 pub(super) const fn of_field(long: &str) -> Flag {
     let mut at = 0;
-    while let Some(flag) = nth(true, at) {
+    while let Some(flag) = nth(at) {
         if is_same(flag.long, long) {
             return flag;
         }
@@ -59,39 +48,14 @@ pub(super) const fn of_field(long: &str) -> Flag {
     panic!("no field has this flag")
 }
 
-/// All flags of the table of fields, and `last`; `N` is [`count`] and the number of these.
-pub(super) const fn of_fields<const N: usize>(is_edit: bool, mut last: &[Flag]) -> [Flag; N] {
-    let mut flags = [Flag::switch("", ""); N];
-    let (mut free, mut at) = (flags.as_mut_slice(), 0);
-    while let Some(flag) = nth(is_edit, at) {
-        free = put(free, flag);
-        at += 1;
-    }
-    while let [flag, rest @ ..] = last {
-        free = put(free, *flag);
-        last = rest;
-    }
-    assert!(free.is_empty(), "N is their number");
-    flags
-}
-
-/// Number of flags in the table of fields.
-pub(super) const fn count(is_edit: bool) -> usize {
-    let mut count = 0;
-    while nth(is_edit, count).is_some() {
-        count += 1;
-    }
-    count
-}
-
-const fn nth(is_edit: bool, mut skipped: usize) -> Option<Flag> {
+/// The flags of the table of fields, by number.
+const fn nth(mut skipped: usize) -> Option<Flag> {
     let mut fields = FIELDS;
     while let [field, rest @ ..] = fields {
         let mut flags = field.flags.as_slice();
         while let [flag, others @ ..] = flags {
             match flag {
-                Some(flag) if flag.is_for_edit && !is_edit => {}
-                Some(flag) if skipped == 0 => return Some(of(field, *flag)),
+                Some(flag) if skipped == 0 => return Some(Flag::of(field, *flag)),
                 Some(_) => skipped -= 1,
                 None => {}
             }
@@ -100,14 +64,6 @@ const fn nth(is_edit: bool, mut skipped: usize) -> Option<Flag> {
         fields = rest;
     }
     None
-}
-
-const fn put(free: &mut [Flag], flag: Flag) -> &mut [Flag] {
-    let [place, left @ ..] = free else {
-        panic!("N is their number")
-    };
-    *place = flag;
-    left
 }
 
 const fn is_same(one: &str, other: &str) -> bool {

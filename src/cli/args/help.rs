@@ -9,6 +9,9 @@ const COLUMN: usize = 30;
 /// The width that help is wrapped to, in characters.
 const WIDTH: usize = 80;
 
+/// Entries of a list with what each is.
+type Rows = Vec<(String, &'static str)>;
+
 impl Command {
     /// The help, with the name that was typed where the command has several.
     pub(crate) fn help(&self, name: &str) -> String {
@@ -21,30 +24,37 @@ impl Command {
             let begin = if number == 0 { "Usage:" } else { "      " };
             push_line(&mut text, &format!("{begin} {line}"));
         }
-        if !self.commands.is_empty() {
-            text.push_str("\nCommands:\n");
-            for command in self.commands {
-                text.push_str(&entry(&command.listed(), command.brief));
+        for (heading, rows) in self.lists(Self::listed) {
+            if !rows.is_empty() {
+                push_line(&mut text, &format!("\n{heading}:"));
             }
-        }
-        text.push_str("\nOptions:\n");
-        let (common, last) = self.flag_groups();
-        text.extend(common.map(Flag::help_lines));
-        if !last.is_empty() {
-            push_line(&mut text, &format!("\n{}:", self.of_last.1));
-            text.extend(last.iter().map(Flag::help_lines));
-        }
-        if !self.environment.is_empty() {
-            text.push_str("\nEnvironment:\n");
-            for Variable { name, help } in self.environment {
-                text.push_str(&entry(&format!("  {name}"), help));
-            }
+            text.extend(rows.iter().map(|(first, about)| entry(first, about)));
         }
         if !self.notes.is_empty() {
             push_line(&mut text, "");
             push_line(&mut text, self.notes.trim_end());
         }
         text
+    }
+
+    /// Subcommands as `named` has them, options and variables, each list with its heading.
+    pub(super) fn lists(&self, named: impl Fn(&Self) -> String) -> [(&'static str, Rows); 4] {
+        let commands = self.commands.iter();
+        let (common, last) = self.flag_groups();
+        let option = |flag: Flag| (flag.spelling(), flag.help);
+        let variable = |Variable { name, help }: &'static _| (format!("  {name}"), *help);
+        [
+            (
+                "Commands",
+                commands.map(|of| (named(of), of.brief)).collect(),
+            ),
+            ("Options", common.map(option).collect()),
+            (self.of_last.1, last.iter().copied().map(option).collect()),
+            (
+                "Environment",
+                self.environment.iter().map(variable).collect(),
+            ),
+        ]
     }
 
     /// Each way to call it.
@@ -98,12 +108,6 @@ impl Command {
             text.push_str(&named);
         }
         text
-    }
-}
-
-impl Flag {
-    fn help_lines(&self) -> String {
-        entry(&self.spelling(), self.help)
     }
 }
 

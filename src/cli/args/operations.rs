@@ -1,7 +1,7 @@
 //! Commands that look after the rest: what is there, whether it works, and what belongs to the shell.
 
 use super::command::{Command, Flag, Kind};
-use super::table::{JSON, WIDE, environment as env};
+use super::table::{AT_HOME, JSON, WIDE, environment as env};
 
 const SHELLS: Kind = Kind::Choice(&["bash", "zsh", "fish"]);
 pub(crate) const FOLLOW: Flag =
@@ -16,9 +16,8 @@ pub(crate) const STATUS: Command = Command {
     brief: "show the manager, its relays and applications",
     about: "Shows whether the manager runs, its relays, and each application with its active settings.",
     flags: &[WIDE, JSON],
-    environment: &[env::HOME],
     notes: "Exit status: 0 the manager is running, 1 it is not.",
-    ..Command::EMPTY
+    ..AT_HOME
 };
 
 /// `postern logs`.
@@ -26,15 +25,13 @@ pub(crate) const STATUS: Command = Command {
 pub(crate) const LOGS: Command = Command {
     name: "logs",
     operands: "[NAME]",
-    operand_count: 0..=1,
     operand_kinds: &[Kind::Application],
     brief: "show recent requests or SQL statements",
     about: "Prints recent requests to an application, or SQL statements for a database. Without a name: for all \
         applications.",
     flags: &[FOLLOW, JSON],
-    environment: &[env::HOME],
     notes: "The manager keeps the last 500 entries of each application in memory.",
-    ..Command::EMPTY
+    ..AT_HOME
 };
 
 /// `postern doctor`.
@@ -58,7 +55,6 @@ pub(crate) const OPEN: Flag = Flag::switch(
 pub(crate) const DOCS: Command = Command {
     name: "docs",
     operands: "[TOPIC]",
-    operand_count: 0..=1,
     operand_kinds: &[Kind::Topic],
     brief: "show the manual",
     about: "Prints a page of the manual, or the list of pages without a topic.",
@@ -72,7 +68,6 @@ pub(crate) const DOCS: Command = Command {
 pub(crate) const COMPLETIONS: Command = Command {
     name: "completions",
     operands: "SHELL",
-    operand_count: 1..=1,
     operand_kinds: &[SHELLS],
     brief: "print completions for bash, zsh or fish",
     about: "Prints the completions for a shell: bash, zsh or fish.",
@@ -90,7 +85,6 @@ fish:                         postern completions fish \\
 pub(crate) const MAN: Command = Command {
     name: "man",
     operands: "[DIR]",
-    operand_count: 0..=1,
     operand_kinds: &[Kind::Directory],
     brief: "write man pages",
     about: "Writes one man page per command to a directory, or all of them to standard output.",
@@ -113,7 +107,6 @@ pub(crate) const VERSION: Command = Command {
 pub(crate) const HELP: Command = Command {
     name: "help",
     operands: "[COMMAND]",
-    operand_count: 0..=usize::MAX,
     operand_kinds: &[Kind::Command],
     brief: "show the help of a command",
     about: "Shows the help of a command.",
@@ -123,7 +116,7 @@ pub(crate) const HELP: Command = Command {
 /// `postern server` and its subcommands.
 #[rustfmt::skip]
 pub(crate) mod server {
-    use super::{Command, Flag, JSON, Kind, env};
+    use super::{AT_HOME, Command, Flag, JSON, Kind, env};
     use crate::cli::args::app::YES;
 
     pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "your own label for it, shown in lists");
@@ -135,22 +128,19 @@ pub(crate) mod server {
         brief: "manage the relays that you use",
         about: "Manages the relays that you use: their enrolment tokens, and the default of 'postern start'.",
         commands: &[&LIST, &ADD, &REMOVE, &DEFAULT, &TRUST],
-        environment: &[env::HOME],
         notes: "An application keeps its relay until you change it with 'postern app edit'.",
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const LIST: Command = Command {
         name: "server list",
         brief: "show DEFAULT, URL, STATUS, APPS, TOKEN, LABEL",
         about: "Lists the relays that you use.",
         flags: &[JSON],
-        environment: &[env::HOME],
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const ADD: Command = Command {
         name: "server add",
         operands: "URL",
-        operand_count: 1..=1,
         operand_kinds: &[Kind::Server],
         brief: "add or update a relay",
         about: "Adds a relay, or updates it: settings that are not given stay unchanged.",
@@ -165,7 +155,7 @@ Exit status: 0 added, 1 failed, 2 invalid command line, 3 added but unreachable,
         name: "server remove",
         brief: "remove a relay",
         about: "Removes a relay and its enrolment token from the list.",
-        flags: &[],
+        flags: &[JSON],
         environment: &[env::HOME],
         notes: "",
         ..ADD
@@ -175,13 +165,14 @@ Exit status: 0 added, 1 failed, 2 invalid command line, 3 added but unreachable,
         operands: "URL|none",
         brief: "set the relay that 'postern start' uses",
         about: "Sets the relay that 'postern start' uses without --server; 'none' selects the built-in relay.",
+        flags: &[],
         ..REMOVE
     };
     pub(crate) const TRUST: Command = Command {
         name: "server trust",
         brief: "trust a changed host key",
         about: "Shows the old and the new host key of a relay, and asks whether to trust the new one.",
-        flags: &[YES],
+        flags: &[YES, JSON],
         notes: "Exit status: 0 trusted, 1 the key has not changed, 3 unreachable, 4 not trusted.",
         ..REMOVE
     };
@@ -190,7 +181,7 @@ Exit status: 0 added, 1 failed, 2 invalid command line, 3 added but unreachable,
 /// `postern service` and its subcommands.
 #[rustfmt::skip]
 pub(crate) mod service {
-    use super::{Command, Kind, env};
+    use super::{AT_HOME, Command, Kind, env};
 
     const WHICH: Kind = Kind::Choice(&["start", "relay"]);
 
@@ -199,13 +190,11 @@ pub(crate) mod service {
         brief: "run as a systemd user service",
         about: "Runs 'postern start' or 'postern relay' as a systemd user service.",
         commands: &[&INSTALL, &REMOVE, &STATUS],
-        environment: &[env::HOME],
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const INSTALL: Command = Command {
         name: "service install",
         operands: "[start|relay] [-- OPTIONS…]",
-        operand_count: 0..=usize::MAX,
         operand_kinds: &[WHICH, Kind::Text],
         brief: "write, enable and start the unit",
         about: "Writes a hardened systemd user unit, enables it and starts it.",
@@ -222,12 +211,10 @@ from another source is not changed.",
     pub(crate) const REMOVE: Command = Command {
         name: "service remove",
         operands: "[start|relay]",
-        operand_count: 0..=1,
         operand_kinds: &[WHICH],
         brief: "stop and remove the unit",
         about: "Stops and disables the unit, and removes the files that 'service install' wrote.",
-        environment: &[env::HOME],
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const STATUS: Command = Command {
         name: "service status",

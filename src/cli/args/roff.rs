@@ -45,27 +45,15 @@ impl Command {
     }
 
     fn push_lists(&self, page: &mut String) {
-        if !self.commands.is_empty() {
-            section(page, "COMMANDS");
-            for command in self.commands {
-                let line = format!("{} {}", command.whole_name(), command.operands);
-                item(page, line.trim_end(), command.brief);
+        let named = |of: &Self| format!("{} {}", of.whole_name(), of.operands);
+        for (heading, rows) in self.lists(named) {
+            match rows.as_slice() {
+                [] => {}
+                _ if heading == self.of_last.1 => push(page, &format!(".SS {}", escaped(heading))),
+                _ => section(page, &heading.to_uppercase()),
             }
-        }
-        section(page, "OPTIONS");
-        let (common, last) = self.flag_groups();
-        common.for_each(|flag| item(page, flag.spelling().trim_start(), flag.help));
-        if !last.is_empty() {
-            push(page, &format!(".SS {}", escaped(self.of_last.1)));
-        }
-        for flag in last {
-            item(page, flag.spelling().trim_start(), flag.help);
-        }
-        if !self.environment.is_empty() {
-            section(page, "ENVIRONMENT");
-            for variable in self.environment {
-                item(page, variable.name, variable.help);
-            }
+            rows.iter()
+                .for_each(|(tag, text)| item(page, tag.trim(), text));
         }
     }
 
@@ -147,7 +135,7 @@ mod tests {
                 "{}",
                 command.name
             );
-            for flag in command.flags {
+            for flag in command.all_flags() {
                 let spelled = format!("\\fB{}\\fR\n", escaped(flag.spelling().trim_start()));
                 assert!(page.contains(&spelled), "{page}");
             }

@@ -1,6 +1,6 @@
 //! `postern http` and the like, a command a protocol.
 
-use super::command::{Command, Kind};
+use super::command::Command;
 use super::flags::{
     ALLOW, AUDIT, ENROLL_TOKEN, FOR, HOST, INVISIBLE_SITE, JSON, MAX_STREAMS, NAME, NO_OPEN, QR,
     SERVER, SITE_NAME, UNTIL, VISIBLE_PORT, VISIBLE_SITE,
@@ -41,8 +41,6 @@ pub(crate) const HTTP: Command = Command {
     name: "http",
     brief: "share a web site until Ctrl-C",
     operands: "[target]",
-    operand_count: 0..=1,
-    operand_kinds: &[Kind::Text],
     about: "Shares a web site until Ctrl-C, and prints its link.",
     flags: &[
         SERVER,

@@ -56,6 +56,12 @@ pub(crate) mod environment {
     pub(crate) const AUTH: Variable = variable("AUTH", "same as --auth (chisel's variable)");
 }
 
+/// A command that works on the per-user directory.
+pub(crate) const AT_HOME: Command = Command {
+    environment: &[environment::HOME],
+    ..Command::EMPTY
+};
+
 /// `postern mysql`, and the same under its other name.
 #[rustfmt::skip]
 pub(crate) mod mysql {
@@ -101,7 +107,6 @@ pub(crate) mod mysql {
         name: "mysql",
         also: &["mariadb"],
         operands: "[target]",
-        operand_count: 0..=1,
         brief: "open the web SQL client for a database",
         environment: &[env::HOME, env::SERVER, env::TOKEN, env::DB_PASS, env::CERTIFICATES],
         about: "Opens a web SQL client for a MySQL or MariaDB database.",
@@ -152,7 +157,6 @@ pub(crate) mod start {
     pub(crate) const COMMAND: Command = Command {
         name: "start",
         operands: "[port]",
-        operand_count: 0..=1,
         brief: "start the manager and its page (default port 8181)",
         environment: &[
             env::HOME, env::SERVER, env::TOKEN, env::CERTIFICATES, env::PROXY, env::NO_PROXY,
@@ -173,7 +177,7 @@ The manager stops when its terminal is closed. To keep it running, use
 /// `postern relay`.
 #[rustfmt::skip]
 pub(crate) mod relay {
-    use super::{Command, Flag, JSON, Kind, WIDE, environment as env};
+    use super::{AT_HOME, Command, Flag, JSON, Kind, WIDE, environment as env};
 
     pub(crate) const LISTEN: Flag = Flag::valued("listen", "HOST:PORT",
         "address for visitors and quick-setup calls (default 127.0.0.1:8180)");
@@ -257,7 +261,6 @@ front, and give its URL as --public-url.",
         brief: "list connectors and their applications",
         about: "Lists the connectors that are enrolled at the relay on this machine, one line per application.",
         flags: &[DATA, WIDE, JSON],
-        environment: &[env::HOME],
         notes: "\
 LABEL                         label of its invite, else the machine's name
 NAME                          name of the connector, for 'relay revoke'
@@ -266,7 +269,7 @@ QUOTA                         its quotas, used and allowed
 Further columns: STATUS, ENROLLED, URL, TARGET, MACHINE, SOURCE, VERSION,
 LAST VISIT, TRAFFIC. A terminal shows the columns that fit. A revoked connector
 is listed with the sites that are reserved for it.",
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const STATUS_URL: Command = Command {
         name: "relay status-url",
@@ -274,8 +277,7 @@ is listed with the sites that are reserved for it.",
         about: "Prints a link to the status page of the relay on this machine, also of the relay built into \
             'postern start'. The link works once, within ten minutes.",
         flags: &[DATA],
-        environment: &[env::HOME],
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "label of the connector that uses the token, shown in lists, e.g. a person or machine");
     pub(crate) const USES: Flag = Flag::valued("uses", "N", "how many connectors may use it (default 1)");
@@ -287,48 +289,41 @@ is listed with the sites that are reserved for it.",
         about: "Creates an enrolment token for the relay on this machine and prints it once. It is valid for one \
             connector and one week unless changed by flags.",
         flags: &[LABEL, USES, FOR, DATA, JSON],
-        environment: &[env::HOME],
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const INVITES: Command = Command {
         name: "relay invites",
         brief: "list invites and who used them",
         about: "Lists the invites of the relay on this machine.",
         flags: &[DATA, WIDE, JSON],
-        environment: &[env::HOME],
         notes: "\
 STATUS                        good, used (as often as allowed), over (expired),
                               forbidden (cancelled, or its member was revoked)
 LABEL                         its label, or how it was created
 BY                            connectors that used it
 Further columns: ID, USED, MADE, ENDS. A terminal shows the columns that fit.",
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const UNINVITE: Command = Command {
         name: "relay uninvite",
         operands: "ID",
-        operand_count: 1..=1,
-        operand_kinds: &[Kind::Text],
-        brief: "cancel an invite; members who already used it stay",
+            brief: "cancel an invite; members who already used it stay",
         about: "Cancels an invite. Connectors that already used it stay.",
         flags: &[DATA],
-        environment: &[env::HOME],
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const REVOKE: Command = Command {
         name: "relay revoke",
         operands: "NAME",
-        operand_count: 1..=1,
         operand_kinds: &[Kind::Connector],
         brief: "disconnect and block a connector, and disable the invite it used",
         about: "Disconnects and blocks a connector, and disables the invite it used, also if that is the relay's \
             --enroll-token.",
         flags: &[DATA],
-        environment: &[env::HOME],
         notes: "\
 If no valid invite is left, a new enrolment token is printed.
 NAME may be the connector's label, if no other connector has that label.",
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const ALLOW: Command = Command {
         name: "relay allow",
@@ -345,19 +340,15 @@ NAME may be the connector's label, if no other connector has that label.",
     pub(crate) const RELEASE: Command = Command {
         name: "relay release",
         operands: "NAME",
-        operand_count: 1..=1,
-        operand_kinds: &[Kind::Text],
-        brief: "release the name of a site, so that any connector can have it",
+            brief: "release the name of a site, so that any connector can have it",
         about: "Releases the name of a site, in use or reserved, so that any connector can have it.",
         notes: "Sign-ins end, and browsers drop what they stored for the previous site.",
         flags: &[FORCE, DATA],
-        environment: &[env::HOME],
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const TRANSFER: Command = Command {
         name: "relay transfer",
         operands: "NAME LABEL",
-        operand_count: 2..=2,
         operand_kinds: &[Kind::Text, Kind::Connector],
         brief: "transfer the name of a site to another connector",
         about: "Reserves the name of a site for another connector.",
@@ -372,7 +363,6 @@ browsers drop what they stored for the previous site.",
         brief: "list the relays of the fleet",
         about: "Lists the relays that share their state (--store), as seen by the relay on this machine.",
         flags: &[DATA, WIDE, JSON],
-        environment: &[env::HOME],
         notes: "\
 RELAY                         its id
 STATE                         this one, linked, leaving or away
@@ -381,12 +371,11 @@ TUNNELS AT                    address for connectors
 LINKED AT                     address for other relays (--peer-listen)
 VERSION                       its version of postern
 A terminal shows the columns that fit.",
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const COPY_STORE: Command = Command {
         name: "relay copy-store",
         operands: "FROM TO",
-        operand_count: 2..=2,
         operand_kinds: &[Kind::Directory, Kind::Directory],
         brief: "copy a relay's state to a shared store or back",
         about: "Copies the state of a stopped relay from its directory to a shared store, or back.",
@@ -404,33 +393,29 @@ Host keys and statistics are not copied.",
             reports what is lost. The relay never does this automatically, because revocations may be lost: check \
             'postern relay list' afterwards, and revoke again.",
         flags: &[DATA],
-        environment: &[env::HOME],
-        ..Command::EMPTY
+        ..AT_HOME
     };
 }
 
 /// `postern plugin` and its subcommands.
 #[rustfmt::skip]
 pub(crate) mod plugin {
-    use super::{Command, JSON, Kind, environment as env};
+    use super::{AT_HOME, Command, JSON, Kind};
 
     pub(crate) const GROUP: Command = Command {
         name: "plugin",
         brief: "switch built-in plugins on or off",
         about: "Switches built-in plugins on or off, and lists them.",
         commands: &[&ADD, &REMOVE, &LIST],
-        environment: &[env::HOME],
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const ADD: Command = Command {
         name: "plugin add",
         operands: "NAME",
-        operand_count: 1..=1,
         operand_kinds: &[Kind::Choice(&["mysql"])],
         brief: "switch a plugin on",
         about: "Switches a plugin on, by its name or one of its protocols.",
-        environment: &[env::HOME],
-        ..Command::EMPTY
+        ..AT_HOME
     };
     pub(crate) const REMOVE: Command = Command {
         name: "plugin remove",
@@ -443,8 +428,7 @@ pub(crate) mod plugin {
         brief: "show NAME, VERSION, PROTOCOLS, INSTALLED",
         about: "Lists installed plugins with their installation time (UTC).",
         flags: &[JSON],
-        environment: &[env::HOME],
-        ..Command::EMPTY
+        ..AT_HOME
     };
 }
 
@@ -452,7 +436,6 @@ pub(crate) mod plugin {
 #[rustfmt::skip]
 pub(crate) mod tunnel {
     use super::{Command, Flag, Kind, environment as env};
-    use crate::tunnel::remote::MAX_REMOTES;
 
     pub(crate) const AUTH: Flag = Flag::valued("auth", "USER:PASS",
         "user to log in as (default: the environment variable AUTH)");
@@ -485,7 +468,6 @@ pub(crate) mod tunnel {
     pub(crate) const CLIENT: Command = Command {
         name: "tunnel-client",
         operands: "URL REMOTE…",
-        operand_count: 2..=MAX_REMOTES + 1,
         brief: "run a chisel client",
         environment: &[env::HOME, env::AUTH, env::CERTIFICATES, env::PROXY, env::NO_PROXY],
         about: "Keeps a tunnel to a chisel-v3 server, for reverse TCP remotes.",

@@ -73,6 +73,11 @@ pub(crate) fn socket_address(text: &str) -> Option<SocketAddr> {
     }
 }
 
+/// A [`socket_address`] to listen on.
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, &'static str> {
+    socket_address(text).ok_or("give ADDRESS:PORT, such as 0.0.0.0:8180 or [::]:8180")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

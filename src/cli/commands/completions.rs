@@ -4,8 +4,7 @@
 //! them comes back, a line each: the word, a tab, what it is. A line that begins with a colon is for the shell to do.
 
 use crate::cli::args::command::{Kind, Parsed};
-use crate::cli::args::completion::{Candidate, Expected, expected};
-use crate::cli::args::operations::COMPLETIONS;
+use crate::cli::args::completion::{Expected, expected};
 use crate::cli::commands::{app, docs, relay, server};
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
@@ -18,11 +17,7 @@ const ZSH: &str = include_str!("completions/postern.zsh");
 const FISH: &str = include_str!("completions/postern.fish");
 
 /// Prints the script.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    COMPLETIONS.run(arguments, script)
-}
-
-fn script(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn script(parsed: &Parsed) -> Result<(), Failure> {
     print(match parsed.operand() {
         "bash" => BASH,
         "zsh" => ZSH,
@@ -43,9 +38,6 @@ pub(crate) fn names(words: &[String]) -> Result<(), Failure> {
         prefix,
     } = expected(words);
     let current = words.last().map_or("", String::as_str);
-    let fixed = candidates
-        .into_iter()
-        .map(|Candidate { word, about }| (word, about.to_owned()));
     let looked_up = match kind {
         Kind::Application => app::names(),
         Kind::Connector => relay::names(),
@@ -56,7 +48,8 @@ pub(crate) fn names(words: &[String]) -> Result<(), Failure> {
     let looked_up = looked_up
         .into_iter()
         .map(|(word, about)| (format!("{prefix}{word}"), about));
-    let mut lines: String = fixed
+    let mut lines: String = candidates
+        .into_iter()
         .chain(looked_up)
         .filter(|(word, _)| word.starts_with(current))
         .map(|(word, about)| format!("{word}\t{}\n", printable(&about)))

@@ -7,21 +7,16 @@ mod network;
 use serde_json::Value;
 
 use crate::cli::args::command::Parsed;
-use crate::cli::args::operations::{DOCTOR, STRICT};
-use crate::cli::args::table::JSON;
+use crate::cli::args::operations::STRICT;
 use crate::cli::failure::Failure;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
 use finding::{Finding, State};
 
 /// Looks, and says what it finds as it finds it.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    DOCTOR.run(arguments, examine)
-}
-
-fn examine(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn examine(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
-    let is_json = parsed.has(&JSON);
+    let is_json = parsed.wants_json();
     let mut all = Vec::new();
     let mut tell = |findings: Vec<Finding>| {
         if !is_json {
@@ -40,16 +35,14 @@ fn examine(parsed: &Parsed) -> Result<(), Failure> {
         tell(network::server(&home, &server, &files))?;
     }
     tell(network::applications(&files))?;
-    if is_json {
-        let shown: Vec<Value> = all.iter().map(Finding::to_json).collect();
-        print(&format!("{:#}\n", Value::from(shown)))?;
-    }
+    let shown: Vec<Value> = all.iter().map(Finding::to_json).collect();
     let wrong = all.iter().filter(|finding| finding.state == State::Wrong);
     match wrong.count() {
-        count @ 1.. if parsed.has(&STRICT) => Err(Failure::operation(format!(
-            "{count} of {} checks failed",
-            all.len()
-        ))),
+        count @ 1.. if parsed.has(&STRICT) => {
+            let failure = Failure::operation(format!("{count} of {} checks failed", all.len()));
+            Err(failure.answer(shown.into()))
+        }
+        _ if is_json => print_json(&shown),
         _ => Ok(()),
     }
 }

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::app;
 use crate::api::App;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::operations::{FOLLOW, LOGS};
-use crate::cli::args::table::JSON;
+use crate::cli::args::operations::FOLLOW;
 use crate::cli::failure::{Failure, printable};
+use crate::cli::fields::Fields;
 use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
@@ -21,21 +21,17 @@ use crate::store::time::rfc3339;
 const POLL: Duration = Duration::from_secs(2);
 
 /// Prints what is there, and with `--follow` what comes.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    LOGS.run(arguments, show)
-}
-
-fn show(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::running(&data_dir()?)?;
     let only = parsed.operands().first();
-    let only = only
-        .map(|typed| app::find(&manager.apps()?, typed))
-        .transpose()?
-        .map(|app| app.id);
+    let only = match only {
+        Some(typed) => Some(app::find(&manager.apps()?, typed)?.id.clone()),
+        None => None,
+    };
     let mut reader = Reader {
         manager,
         only,
-        is_json: parsed.has(&JSON),
+        is_json: parsed.wants_json(),
         seen: BTreeMap::new(),
     };
     print(&reader.news()?)?;
@@ -62,45 +58,39 @@ impl Reader {
     /// The lines of all that came since the last call, by time.
     fn news(&mut self) -> Result<String, Failure> {
         let mut entries = Vec::new();
-        for app in self.manager.apps()? {
-            match &self.only {
-                Some(only) if *only == app.id => entries.extend(self.news_of(&app)?),
-                Some(_) => {}
+        for app in self.meant()? {
+            let of = match app.protocol.is_database() {
+                true => "statements",
+                false => "requests",
+            };
+            let after = self.seen.get(&app.id).copied().unwrap_or_default();
+            // After a number of an earlier connection or manager these are all.
+            let log = match self.manager.log(&app.id, of, after) {
+                Ok(log) => log,
+                Err(error) if self.only.is_some() => return Err(error.into()),
                 // One of many may be gone by now.
-                None => entries.extend(self.news_of(&app).unwrap_or_default()),
+                Err(_) => continue,
+            };
+            self.seen.insert(app.id, log.last);
+            for mut entry in log.entries {
+                entry.insert("app".to_owned(), app.name.clone().into());
+                entries.push(entry);
             }
         }
         entries.sort_by_key(|entry| entry.get("time").and_then(Value::as_str).map(str::to_owned));
-        Ok(entries.iter().map(|entry| self.line(entry)).collect())
+        Ok(entries.into_iter().map(|entry| self.line(entry)).collect())
     }
 
-    fn news_of(&mut self, app: &App) -> Result<Vec<Value>, Failure> {
-        let id = &*app.id;
-        let what = if app.protocol.is_database() {
-            "statements"
-        } else {
-            "requests"
-        };
-        let after = self.seen.get(id).copied().unwrap_or_default();
-        let path = format!("/api/apps/{id}/{what}?after={after}");
-        // After a number of an earlier connection or manager these are all.
-        let data: Value = self.manager.get(&path)?;
-        let last = data.get("last").and_then(Value::as_u64);
-        self.seen.insert(id.to_owned(), last.unwrap_or_default());
-        let entries = data.get(what).and_then(Value::as_array);
-        let with_name = |entry: &Value| {
-            let mut entry = entry.clone();
-            if let Some(members) = entry.as_object_mut() {
-                members.insert("app".to_owned(), app.name.clone().into());
-            }
-            entry
-        };
-        Ok(entries.into_iter().flatten().map(with_name).collect())
+    /// The applications that are asked for.
+    fn meant(&self) -> Result<Vec<App>, Failure> {
+        let mut apps = self.manager.apps()?;
+        apps.retain(|app| self.only.as_ref().is_none_or(|only| *only == app.id));
+        Ok(apps)
     }
 
-    fn line(&self, entry: &Value) -> String {
+    fn line(&self, entry: Fields) -> String {
         if self.is_json {
-            return format!("{entry}\n");
+            return format!("{}\n", Value::Object(entry));
         }
         let is_request = entry.get("path").is_some();
         let members: &[&str] = if is_request {
@@ -115,7 +105,7 @@ impl Reader {
         let more = entry.get("more").and_then(Value::as_u64).unwrap_or(0);
         let cells = members.iter().map(|name| match *name {
             "sql" if more > 0 => format!("(and {more} more)"),
-            name => cell(entry, name),
+            name => cell(&entry, name),
         });
         if std::io::stdout().is_terminal() {
             let padded = cells
@@ -131,12 +121,7 @@ impl Reader {
         if self.is_json || self.seen.values().any(|last| *last > 0) {
             return Ok(());
         }
-        let apps = self.manager.apps()?;
-        let meant = apps.iter().filter(|app| {
-            let only = self.only.as_ref();
-            only.is_none_or(|only| *only == app.id)
-        });
-        print(&meant.map(silence).collect::<String>())
+        print(&self.meant()?.iter().map(silence).collect::<String>())
     }
 }
 
@@ -165,7 +150,7 @@ fn silence(app: &App) -> String {
 /// Of the columns on a terminal, in characters; what is longer pushes the rest.
 const WIDTHS: [usize; 8] = [20, 12, 15, 8, 7, 8, 6, 0];
 
-fn cell(entry: &Value, name: &str) -> String {
+fn cell(entry: &Fields, name: &str) -> String {
     let with_unit = |value: &Value| match name {
         "ms" => format!("{value} ms"),
         "bytes" => format!("{value} B"),

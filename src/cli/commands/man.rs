@@ -5,18 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::command::{Command, Parsed};
-use crate::cli::args::operations::MAN;
 use crate::cli::args::root::every_command;
 use crate::cli::failure::{Failure, quoted};
 use crate::cli::output::print;
 use crate::store::write_atomic_for_all;
 
 /// Writes the pages.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    MAN.run(arguments, write)
-}
-
-fn write(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn write(parsed: &Parsed) -> Result<(), Failure> {
     let pages = every_command();
     let Some(dir) = parsed.operands().first() else {
         return print(&pages.into_iter().map(page).collect::<String>());
@@ -60,8 +55,8 @@ fn create(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
-/// Refuses a directory that is reached by a link, or where everybody could put something in the place of a page while it
-/// is written. Its group may write: on many systems that is the user alone.
+/// Refuses a directory that is reached by a link, or where everybody could put something in the place of a page while
+/// it is written. Its group may write: on many systems that is the user alone.
 #[cfg(unix)]
 fn check_directory(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;

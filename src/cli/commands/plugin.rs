@@ -1,9 +1,8 @@
 //! `postern plugin add|remove|list`.
 
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::JSON;
 use crate::cli::args::table::plugin::{ADD, GROUP, LIST, REMOVE};
-use crate::cli::columns::print_table;
+use crate::cli::columns::print_list;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
 use crate::cli::plugins::{BuiltIn, PLUGINS, named};
@@ -67,18 +66,17 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
 
 fn list(parsed: &Parsed) -> Result<(), Failure> {
     let plugins = registry()?.list().map_err(failed)?;
-    if parsed.has(&JSON) {
-        return print(&format!("{:#}\n", serde_json::json!(plugins)));
-    }
-    if plugins.is_empty() {
-        return print("No plugins are added. Run 'postern plugin add mysql' to add one.\n");
+    let hint = "No plugins are added. Run 'postern plugin add mysql' to add one.";
+    if plugins.is_empty() && !parsed.wants_json() {
+        return print(&format!("{hint}\n"));
     }
     let row = |plugin: &Installed| {
         let protocols = plugin.protocols.join(",");
         [&plugin.name, &plugin.version, &protocols, &plugin.installed].map(|cell| printable(cell))
     };
-    let rows: Vec<[String; 4]> = plugins.iter().map(row).collect();
-    print_table(["NAME", "VERSION", "PROTOCOLS", "INSTALLED"], &rows, "")
+    let rows: Vec<_> = plugins.iter().map(row).collect();
+    let heading = ["NAME", "VERSION", "PROTOCOLS", "INSTALLED"];
+    print_list(parsed, &plugins, (heading, &[]), &rows, hint)
 }
 
 fn unknown(typed: &str) -> Failure {

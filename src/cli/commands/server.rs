@@ -3,20 +3,18 @@
 //! Where no `postern start` runs on the directory, its API answers in this process, on the sealed list.
 
 use serde_json::json;
-use zeroize::Zeroizing;
 
 use super::app::trust::ask;
+use super::sharing::line::given_token;
 use crate::api::{Error, HostKey, Server, ServerUpdate};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::operations::server::{
-    ADD, DEFAULT, DEFAULT_FLAG, ENROLL_TOKEN, GROUP, LABEL, LIST, REMOVE, TRUST,
+    ADD, DEFAULT, DEFAULT_FLAG, GROUP, LABEL, LIST, REMOVE, TRUST,
 };
-use crate::cli::args::table::JSON;
-use crate::cli::args::values::{TOKEN_VARIABLE, environment};
-use crate::cli::columns::print_table;
+use crate::cli::columns::{print_list, shown};
 use crate::cli::failure::{Failure, OVER_LIMIT, REFUSED, UNREACHABLE, printable, warn};
-use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::manager_client::{Manager, is_same_server};
+use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
 use crate::manager::diagnosis::{
@@ -57,19 +55,14 @@ fn open() -> Result<Manager, Failure> {
 
 fn list(parsed: &Parsed) -> Result<(), Failure> {
     let servers = open()?.servers()?;
-    if parsed.has(&JSON) {
-        return print(&format!("{:#}\n", json!(servers)));
+    let rows: Vec<_> = servers.iter().map(row).collect();
+    let heading = ["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"];
+    let hint = "No relays yet. 'postern server add URL' adds one.";
+    print_list(parsed, &servers, (heading, &[]), &rows, hint)?;
+    if !parsed.wants_json() {
+        let remarks = servers.iter().filter_map(remark);
+        remarks.for_each(|text| warn(&text));
     }
-    let rows: Vec<[String; 6]> = servers.iter().map(row).collect();
-    print_table(
-        ["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"],
-        &rows,
-        "No relays yet. 'postern server add URL' adds one.",
-    )?;
-    servers
-        .iter()
-        .filter_map(remark)
-        .for_each(|text| warn(&text));
     Ok(())
 }
 
@@ -82,10 +75,6 @@ fn remark(server: &Server) -> Option<String> {
 
 fn row(server: &Server) -> [String; 6] {
     let mark = |holds: bool, word: &str| if holds { word } else { "-" }.to_owned();
-    let shown = |text: &str| match text {
-        "" => "-".to_owned(),
-        text => printable(text),
-    };
     [
         mark(server.default, "default"),
         shown(&server.url),
@@ -97,11 +86,8 @@ fn row(server: &Server) -> [String; 6] {
 }
 
 fn add(parsed: &Parsed) -> Result<(), Failure> {
-    let token = parsed
-        .value(&ENROLL_TOKEN)
-        .or_else(|| environment(TOKEN_VARIABLE));
-    let token = token.map(Zeroizing::new);
-    let unreached = look(parsed.operand(), token.as_deref())?;
+    let token = given_token(parsed);
+    let (unreached, refusal) = look(parsed.operand(), token.as_deref())?;
     let update = ServerUpdate {
         url: parsed.operand().to_owned(),
         label: parsed.value(&LABEL).map(Some),
@@ -110,30 +96,39 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     };
     let server = open()?.put_server(&update).map_err(unsaved)?;
     let url = printable(&server.url);
-    print(&match (parsed.has(&JSON), server.default, &unreached) {
-        (true, ..) => format!("{:#}\n", json!(server)),
-        (_, true, _) => format!("{url} is saved; 'postern start' uses it\n"),
-        (_, _, Some(_)) => format!("{url} is saved\n"),
-        _ => {
-            format!("{url} is saved; 'postern server default {url}' makes it the default\n")
-        }
-    })?;
+    let after = match (server.default, &unreached) {
+        (true, _) => "; 'postern start' uses it".to_owned(),
+        (false, Some(_)) => String::new(),
+        (false, None) => format!("; 'postern server default {url}' makes it the default"),
+    };
+    if !parsed.wants_json() {
+        print(&format!("{url} is saved{after}\n"))?;
+    }
+    if let Some(why) = refusal.filter(|_| !server.has_enroll_token) {
+        warn(&format!(
+            "{url} would refuse this machine: {}\n\
+             no enrolment token was given: ask its operator for one, then run 'postern server add {url} \
+             --enroll-token TOKEN'",
+            printable(&why)
+        ));
+    }
     match unreached {
-        Some(failure) => Err(failure),
+        Some(failure) => Err(failure.answer(json!(server))),
+        None if parsed.wants_json() => print_json(&server),
         None => Ok(()),
     }
 }
 
-/// Why a new server is not reached, where it is not; fails where it would not let this machine in.
-fn look(typed: &str, token: Option<&String>) -> Result<Option<Failure>, Failure> {
+/// Why a new server is not reached, and why it would refuse this machine without a token; fails where it refuses the
+/// token.
+fn look(typed: &str, token: Option<&String>) -> Result<(Option<Failure>, Option<String>), Failure> {
     let url = ServerUrl::parse(typed, true).map_err(|why| ADD.usage(why))?;
-    let credentials = match token {
-        Some(_) => Some(CredentialStore::new(data_dir()?).load(url.origin())?),
-        None => None,
-    };
-    let enrolling = credentials.as_ref().zip(token.map(String::as_str));
-    let (why, status) = match look_at_new_server(&url, enrolling) {
-        Ok(()) => return Ok(None),
+    let credentials = CredentialStore::new(data_dir()?).load(url.origin())?;
+    let given = token.map_or("", String::as_str);
+    let (why, status) = match look_at_new_server(&url, Some((&credentials, given))) {
+        Ok(()) => return Ok((None, None)),
+        Err(ServerProblem::Refused(why)) if token.is_none() => return Ok((None, Some(why))),
+        Err(ServerProblem::OverLimit(_)) if token.is_none() => return Ok((None, None)),
         Err(ServerProblem::Unreachable(none)) => {
             let message = format!("no relay answered at {url}: {}", printable(&none.error));
             let hint = none.advice.unwrap_or(
@@ -145,7 +140,7 @@ fn look(typed: &str, token: Option<&String>) -> Result<Option<Failure>, Failure>
                 UNREACHABLE
             };
             let failure = Failure::operation(message).hint(hint).exit_status(status);
-            return Ok(Some(failure));
+            return Ok((Some(failure), None));
         }
         Err(ServerProblem::Refused(why)) => (why, REFUSED),
         Err(ServerProblem::OverLimit(why)) => (why, OVER_LIMIT),
@@ -167,10 +162,7 @@ fn make_default(parsed: &Parsed) -> Result<(), Failure> {
         ),
         _ => {
             let url = ServerUrl::parse(typed, true).map_err(|why| DEFAULT.usage(why))?;
-            let there = kept.find(|server| {
-                let known = ServerUrl::parse(&server.url, true);
-                known.is_ok_and(|known| known.origin() == url.origin())
-            });
+            let there = kept.find(|server| is_same_server(&server.url, typed));
             (Some(there.ok_or_else(|| unknown(&url))?), url.to_string())
         }
     };
@@ -201,8 +193,11 @@ fn unknown(url: &ServerUrl) -> Failure {
 fn remove(parsed: &Parsed) -> Result<(), Failure> {
     let url = ServerUrl::parse(parsed.operand(), true).map_err(|why| REMOVE.usage(why))?;
     let removed = open()?.remove_server(&url.to_string());
-    removed.map_err(unsaved)?;
-    print(&format!("{url} is removed\n"))
+    let removed = removed.map_err(unsaved)?;
+    match parsed.wants_json() {
+        true => print_json(&removed),
+        false => print(&format!("{url} is removed\n")),
+    }
 }
 
 /// Adds a hint where a server is not saved or removed.
@@ -228,7 +223,10 @@ fn trust(parsed: &Parsed) -> Result<(), Failure> {
         let _ = manager.trust(&shown);
     }
     trust_host_key(&home, &change).map_err(Failure::operation)?;
-    print("The new key is trusted.\n")
+    match parsed.wants_json() {
+        true => print_json(&json!({"host_key": shown})),
+        false => print("The new key is trusted.\n"),
+    }
 }
 
 /// The key that its tunnel server shows, where that is not the known one.

@@ -11,12 +11,11 @@ use super::{relay, start};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::operations::service::{GROUP, INSTALL, REMOVE, STATUS};
 use crate::cli::args::table;
-use crate::cli::args::table::JSON;
 use crate::cli::args::table::environment::PROXY;
 use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment};
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
 use crate::tunnel::ws::PROXY_VARIABLES;
 use files::Files;
@@ -202,29 +201,26 @@ fn status(parsed: &Parsed) -> Result<(), Failure> {
         false => String::new(),
     };
     let (enabled, active) = (told("is-enabled"), told("is-active"));
-    if parsed.has(&JSON) {
-        let shown = json!({"unit": service.unit, "file": files.unit_path(), "installed": is_installed,
-            "enabled": enabled, "active": active});
-        print(&format!("{shown:#}\n"))?;
-    } else if is_installed {
+    let shown = json!({"unit": service.unit, "file": files.unit_path(), "installed": is_installed,
+        "enabled": enabled, "active": active});
+    if is_installed && !parsed.wants_json() {
         let path = files.unit_path().display();
         print(&format!("{}: {enabled}, {active} ({path})\n", service.unit))?;
     }
     if active == "active" {
-        return Ok(());
+        return match parsed.wants_json() {
+            true => print_json(&shown),
+            false => Ok(()),
+        };
     }
-    let (state, hint) = if is_installed {
-        (
-            "is not running",
-            format!("see systemctl --user status {}", service.unit),
-        )
-    } else {
-        (
-            "is not installed",
-            format!("run 'postern service install {}'", service.word),
-        )
+    let unit = service.unit;
+    let failure = match is_installed {
+        true => Failure::operation(format!("{unit} is not running"))
+            .hint(format!("see systemctl --user status {unit}")),
+        false => Failure::operation(format!("{unit} is not installed"))
+            .hint(format!("run 'postern service install {}'", service.word)),
     };
-    Err(Failure::operation(format!("{} {state}", service.unit)).hint(hint))
+    Err(failure.answer(shown))
 }
 
 /// The one word that it answers; `unknown` where it answers none.

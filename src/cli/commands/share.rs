@@ -1,20 +1,18 @@
 //! `postern http 3000` and the like: something is shared until Ctrl-C.
 //!
 //! The work is a manager's: the running `postern start` where there is one, which gets a [temporary
-//! application](crate::store::Lease), else one in this process that knows of nothing else ([`alone`](super::sharing::alone)). Either is spoken to
-//! by its API ([`session`](super::sharing::session)), and what happens is told a line at a time
-//! ([`teller`](super::sharing::teller)).
-
-use std::io::Write;
+//! application](crate::store::Lease), else one in this process that knows of nothing else
+//! ([`alone`](super::sharing::alone)). Either is spoken to by its API ([`session`](super::sharing::session)), and what
+//! happens is told a line at a time ([`teller`]).
 
 use super::sharing::alone::Alone;
 use super::sharing::line::{given_token, name_by_target, server};
 use super::sharing::session::{Outcome, Session};
-use super::sharing::teller::Teller;
+use super::sharing::teller::{self, Teller};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::share::COMMANDS;
 use crate::cli::args::table::VERBOSE;
-use crate::cli::failure::{Failure, warn};
+use crate::cli::failure::{Failure, say, warn};
 use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::Manager;
 use crate::cli::plugins::BuiltIns;
@@ -32,7 +30,9 @@ pub(crate) fn command(word: &str) -> Option<&'static Command> {
 
 /// Shares until a signal, or until the time is over.
 pub(crate) fn run(command: &'static Command, arguments: &[String]) -> Result<(), Failure> {
-    command.run(arguments, |parsed| share(command, parsed))
+    command.run(arguments, |parsed| {
+        share(command, parsed).map_err(teller::failed)
+    })
 }
 
 fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
@@ -43,7 +43,7 @@ fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
         fields,
         input,
         teller: Teller::new(parsed),
-        server: server(command, parsed)?,
+        server: server(command, parsed, false)?,
         relay_port: None,
     };
     logging::start_quietly(parsed.has(&VERBOSE));
@@ -98,12 +98,10 @@ impl Request<'_> {
         }
         if let (Some(server), Some(token)) = (server, given_token(self.parsed)) {
             manager.enroll(server, token)?;
-            // A closed stderr leaves nowhere to say so.
-            let _ = writeln!(
-                std::io::stderr(),
+            say(&format!(
                 "The running 'postern start' has saved the enrolment token of {server}; 'postern server remove \
-                 {server}' deletes it."
-            );
+                 {server}' deletes it.\n"
+            ));
         }
         if let Some(server) = &self.server {
             let server = server.to_string();
@@ -126,7 +124,8 @@ impl Request<'_> {
         outcome
     }
 
-    /// It was shared: it is tried until its server is back, as without a start. A relay on this machine is not waited for.
+    /// It was shared: it is tried until its server is back, as without a start. A relay on this machine is not waited
+    /// for.
     fn continues(&mut self) {
         if self.server.is_some() {
             self.teller.is_continued = true;
@@ -140,8 +139,7 @@ impl Request<'_> {
 
     /// By a manager in this process.
     fn alone(&mut self, home: &DataDir, watch: &SignalWatch) -> Result<Outcome, Failure> {
-        let token = given_token(self.parsed).map(Into::into);
-        let chosen = chosen_server(home, self.server.clone(), token);
+        let chosen = chosen_server(home, self.server.clone(), given_token(self.parsed));
         let chosen = chosen.map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
         let server = chosen.as_ref().map(|chosen| &chosen.server);
         self.guard(server)?;
@@ -150,13 +148,8 @@ impl Request<'_> {
         let stopped = watch.running();
         // Named once already: it is the server of all.
         self.fields.remove("server");
-        let ended = Session::begin(
-            home,
-            alone.manager(),
-            self.fields.clone(),
-            (&self.input, &self.teller),
-        )
-        .and_then(|session| session.run(&self.teller, &stopped, || alone.keep()));
+        let shared = (&self.input, &self.teller);
+        let ended = alone.share(home, self.fields.clone(), shared, &stopped);
         serve::stop_in_time(move || alone.stop());
         ended
     }

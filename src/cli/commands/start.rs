@@ -11,12 +11,13 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use log::LevelFilter;
 use zeroize::Zeroizing;
 
-use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::command::Parsed;
 use crate::cli::args::table::start::{
     ALLOW_HOST, ALLOW_OTHER_USERS, COMMAND, ENROLL_TOKEN, INSECURE, NO_OPEN, PRINT_UNIT, QUIET,
-    RESET, SERVER,
+    RESET,
 };
-use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment, whole_number};
+use crate::cli::args::values::{SERVER_VARIABLE, whole_number};
+use crate::cli::commands::sharing::line::{given_token, server};
 use crate::cli::failure::{Failure, quoted};
 use crate::cli::manager_client::InstanceAddress;
 use crate::cli::output::print;
@@ -99,7 +100,10 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
         web_clients: &BuiltIns,
         notices: Vec::new(),
     };
-    let running = manage(options, listener)?;
+    let running = manager::start(options, listener).map_err(|error| match error {
+        manager::StartError::Host(_) => COMMAND.usage(error.to_string()),
+        _ => Failure::operation(error.to_string()),
+    })?;
     announce(&instance, &running)?;
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
@@ -119,21 +123,13 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     ended
 }
 
-fn manage(options: Options, listener: TcpListener) -> Result<Running, Failure> {
-    manager::start(options, listener).map_err(|error| match error {
-        manager::StartError::Host(_) => COMMAND.usage(error.to_string()),
-        _ => Failure::operation(error.to_string()),
-    })
-}
-
 impl Settings {
     fn read(parsed: &Parsed) -> Result<Self, Failure> {
         let insecure = parsed.has(&INSECURE);
         Ok(Self {
             port: port(parsed)?,
-            server: server(parsed, insecure)?,
-            enroll_token: given(parsed, &ENROLL_TOKEN, TOKEN_VARIABLE)
-                .map(|(_, token)| Zeroizing::new(token)),
+            server: server(&COMMAND, parsed, insecure)?,
+            enroll_token: given_token(parsed),
             insecure,
         })
     }
@@ -290,14 +286,6 @@ pub(crate) fn user_unit(
     Ok((settings.unit(&parsed, Some(environment_file)), token))
 }
 
-/// A flag, or the variable that stands for it, and which it was. An empty variable counts as unset.
-fn given(parsed: &Parsed, flag: &Flag, variable: &str) -> Option<(String, String)> {
-    let by_flag = parsed
-        .value(flag)
-        .map(|value| (format!("--{}", flag.long), value));
-    by_flag.or_else(|| Some((variable.to_owned(), environment(variable)?)))
-}
-
 fn port(parsed: &Parsed) -> Result<u16, Failure> {
     let Some(text) = parsed.operands().first() else {
         return Ok(DEFAULT_PORT);
@@ -306,16 +294,6 @@ fn port(parsed: &Parsed) -> Result<u16, Failure> {
         let text = quoted(text);
         COMMAND.usage(format!("{text} is not a port: give a number up to 65535"))
     })
-}
-
-fn server(parsed: &Parsed, insecure: bool) -> Result<Option<ServerUrl>, Failure> {
-    let Some((name, url)) = given(parsed, &SERVER, SERVER_VARIABLE) else {
-        return Ok(None);
-    };
-    let server = ServerUrl::parse(&url, insecure);
-    server
-        .map(Some)
-        .map_err(|why| COMMAND.usage(format!("{name}: {why}")))
 }
 
 /// One manager at a time on a directory; a second one says where the first is, and opens its page.

@@ -7,22 +7,17 @@ use serde_json::{Value, json};
 use super::app;
 use crate::api::{App, ConnectionState, Server};
 use crate::cli::args::command::Parsed;
-use crate::cli::args::operations::STATUS;
-use crate::cli::args::table::{JSON, WIDE};
+use crate::cli::args::table::WIDE;
 use crate::cli::clock::Zone;
-use crate::cli::columns::print_fitting;
+use crate::cli::columns::print_table;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::manager_client::{Manager, not_running};
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
 use crate::store::time::{in_words, parse_rfc3339};
 
 /// Shows it; fails where no manager runs.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    STATUS.run(arguments, show)
-}
-
-fn show(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let manager = Manager::open(&home)?;
     let apps = manager.apps()?;
@@ -30,23 +25,24 @@ fn show(parsed: &Parsed) -> Result<(), Failure> {
         true => manager.servers()?,
         false => Vec::new(),
     };
-    if parsed.has(&JSON) {
-        let shown = json!({
-            "running": manager.is_running(),
-            "url": manager.url(),
-            "pid": manager.is_running().then_some(manager.pid),
-            "servers": servers,
-            "applications": apps.iter().map(without_codes).collect::<Vec<_>>(),
-        });
-        print(&format!("{shown:#}\n"))?;
-    } else {
+    let shown = json!({
+        "running": manager.is_running(),
+        "url": manager.url(),
+        "pid": manager.is_running().then_some(manager.pid),
+        "servers": servers,
+        "applications": apps.iter().map(without_codes).collect::<Vec<_>>(),
+    });
+    if !parsed.wants_json() {
         tell(&manager, &servers, &apps, parsed.has(&WIDE))?;
     }
-    if manager.is_running() {
-        return Ok(());
+    if !manager.is_running() {
+        let hint = "run 'postern start', or 'postern service install' to run it always";
+        return Err(not_running(&home).hint(hint).answer(shown));
     }
-    let hint = "run 'postern start', or 'postern service install' to run it always";
-    Err(not_running(&home).hint(hint))
+    match parsed.wants_json() {
+        true => print_json(&shown),
+        false => Ok(()),
+    }
 }
 
 fn tell(manager: &Manager, servers: &[Server], apps: &[App], is_wide: bool) -> Result<(), Failure> {
@@ -56,7 +52,7 @@ fn tell(manager: &Manager, servers: &[Server], apps: &[App], is_wide: bool) -> R
         print(&servers.iter().map(server_line).collect::<String>())?;
     }
     let rows: Vec<[String; 5]> = apps.iter().map(row).collect();
-    print_fitting(
+    print_table(
         ["NAME", "STATUS", "SHARED", "UNTIL", "AT"],
         &["NAME", "STATUS", "AT", "UNTIL", "SHARED"],
         &rows,

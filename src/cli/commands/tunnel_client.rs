@@ -23,11 +23,7 @@ use crate::tunnel::ws::{Endpoint, Header, Proxy, ProxyChoice};
 const LONGEST: Duration = Duration::from_secs(86_400);
 
 /// Keeps the tunnel until a signal, or until it gives up.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    CLIENT.run(arguments, keep_tunnel)
-}
-
-fn keep_tunnel(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn keep_tunnel(parsed: &Parsed) -> Result<(), Failure> {
     let settings = settings(parsed)?;
     logging::start_informing(parsed.has(&VERBOSE));
     let stopped = SignalWatch::start()?.running();
@@ -74,7 +70,7 @@ fn settings(parsed: &Parsed) -> Result<Settings, Failure> {
 }
 
 /// As for chisel, so that the password need not stand in the list of processes.
-fn auth(parsed: &Parsed) -> Option<Zeroizing<String>> {
+pub(super) fn auth(parsed: &Parsed) -> Option<Zeroizing<String>> {
     let given = parsed.value(&AUTH).or_else(|| environment("AUTH"));
     given.filter(|auth| !auth.is_empty()).map(Zeroizing::new)
 }
@@ -130,7 +126,7 @@ mod tests {
     fn a_wrong_line_is_refused() {
         let refused = |line: &[&str]| {
             let words: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
-            run(&words).unwrap_err().parts().0
+            CLIENT.run(&words, keep_tunnel).unwrap_err().parts().0
         };
         for line in [
             &["ws://h"][..],

@@ -6,12 +6,9 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use super::tunnel_client::keepalive;
+use super::tunnel_client::{auth, keepalive};
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::tunnel::{
-    ANYBODY, AUTHFILE, HOST, LISTEN, PORT, SERVER, SERVER_AUTH, VERBOSE,
-};
-use crate::cli::args::values::environment;
+use crate::cli::args::table::tunnel::{ANYBODY, AUTHFILE, HOST, LISTEN, PORT, SERVER, VERBOSE};
 use crate::cli::failure::{Failure, quoted};
 use crate::cli::signals::SignalWatch;
 use crate::cli::{logging, serve};
@@ -29,11 +26,7 @@ const USERS_CAP: usize = 1024 * 1024;
 const KEY_CAP: u64 = 4096;
 
 /// Serves until a signal.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    SERVER.run(arguments, serve_clients)
-}
-
-fn serve_clients(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn serve_clients(parsed: &Parsed) -> Result<(), Failure> {
     let users = users(parsed)?;
     let listen = listen(parsed)?;
     let keepalive = keepalive(&SERVER, parsed)?;
@@ -124,8 +117,7 @@ fn users(parsed: &Parsed) -> Result<Users, Failure> {
             return Err(failed("it contains no user".to_owned()));
         }
     }
-    let auth = parsed.value(&SERVER_AUTH).or_else(|| environment("AUTH"));
-    if let Some(auth) = auth.filter(|auth| !auth.is_empty()).map(Zeroizing::new) {
+    if let Some(auth) = auth(parsed) {
         users.add(&auth).map_err(|message| SERVER.usage(message))?;
     }
     Ok(users)

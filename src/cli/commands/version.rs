@@ -3,26 +3,21 @@
 use serde_json::json;
 
 use crate::cli::args::command::Parsed;
-use crate::cli::args::operations::VERSION;
-use crate::cli::args::table::JSON;
 use crate::cli::failure::Failure;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json};
 
 const NUMBER: &str = env!("CARGO_PKG_VERSION");
 
 /// Prints the line of `--version`, and one about the build.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    VERSION.run(arguments, show)
-}
-
-fn show(parsed: &Parsed) -> Result<(), Failure> {
+pub(crate) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
     let is_static = cfg!(target_env = "musl");
     let is_optimized = !cfg!(debug_assertions);
-    if parsed.has(&JSON) {
-        let told = json!({"version": NUMBER, "system": system, "machine": machine, "static": is_static,
-            "optimized": is_optimized, "tunnel_protocol": "chisel-v3"});
-        return print(&format!("{told:#}\n"));
+    if parsed.wants_json() {
+        return print_json(
+            &json!({"version": NUMBER, "system": system, "machine": machine, "static": is_static,
+            "optimized": is_optimized, "tunnel_protocol": "chisel-v3"}),
+        );
     }
     let linked = if is_static { "static" } else { "dynamic" };
     let built = if is_optimized { "release" } else { "debug" };

@@ -382,7 +382,7 @@ fn refusal(name: &str, error: &io::Error) -> String {
             format!("{name} closed the connection without an answer")
         }
         HostUnreachable | NetworkUnreachable => format!("no route to {name}"),
-        NotFound => format!("cannot find the host of {name} (no DNS entry)"),
+        NotFound => format!("cannot find the host of {name} (no DNS entry); use PORT or HOST:PORT"),
         _ => format!("{name} cannot be reached: {}", in_words(error)),
     }
 }

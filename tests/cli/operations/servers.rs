@@ -7,7 +7,7 @@ use support::Home;
 use support::manager::Manager;
 use support::relay::Relay;
 
-use super::json_of;
+use super::{is_also_json, json_of};
 
 #[test]
 fn servers_are_kept_with_and_without_a_running_start() {
@@ -31,6 +31,9 @@ fn servers_are_kept_with_and_without_a_running_start() {
                 && !second.stdout.contains("server default"),
             "{second:?}"
         );
+        let again = run(&["add", "http://127.0.0.1:2", "--json"]);
+        is_also_json(&again, 503);
+        assert_eq!(json_of(&again)["url"], "http://127.0.0.1:2");
         let all = json_of(&run(&["list", "--json"]));
         let of = |url: &str| {
             let mut all = all.as_array().unwrap().iter();
@@ -63,9 +66,10 @@ fn servers_are_kept_with_and_without_a_running_start() {
             let is_kept = server["known"] != json!(false);
             assert_eq!(server["default"], json!(!is_kept), "{listed}");
         }
-        for url in ["http://127.0.0.1:1", "http://127.0.0.1:2"] {
-            assert_eq!(run(&["remove", url]).code, Some(0));
-        }
+        let removed = run(&["remove", "http://127.0.0.1:1", "--json"]);
+        assert_eq!(removed.code, Some(0), "{removed:?}");
+        assert_eq!(json_of(&removed)["label"], "one");
+        assert_eq!(run(&["remove", "http://127.0.0.1:2"]).code, Some(0));
         let again = run(&["remove", "http://127.0.0.1:2"]);
         assert!(
             again.code == Some(1) && again.stderr.contains("is not in the list"),
@@ -99,7 +103,15 @@ fn a_server_that_would_not_let_this_machine_in_is_not_added() {
             "{said}"
         );
         assert!(!known().contains(&url));
+        let (code, said) = add("");
+        assert_eq!(code, Some(0), "it is saved all the same");
+        assert!(
+            said.contains("no enrolment token was given")
+                && said.contains(&format!("postern server add {url} --enroll-token TOKEN")),
+            "{said}"
+        );
         assert_eq!(add(&token), (Some(0), String::new()));
+        assert_eq!(add(""), (Some(0), String::new()), "it has one");
         assert!(known().contains(&url) && !known().contains(&token));
         assert_eq!(home.run(&["server", "remove", &url]).code, Some(0));
     }

@@ -7,7 +7,7 @@ use support::manager::{Manager, Target};
 use support::relay::Relay;
 use support::{Home, TIMEOUT, wait_until};
 
-use super::json_of;
+use super::{is_also_json, json_of};
 
 #[test]
 fn the_status_says_what_is_in_force_without_codes() {
@@ -21,10 +21,10 @@ fn the_status_says_what_is_in_force_without_codes() {
         "{idle:?}"
     );
     let off = home.run(&["status", "--json"]);
-    assert_eq!(
-        (off.code, &json_of(&off)["running"]),
-        (Some(1), &json!(false))
-    );
+    let shown = json_of(&off);
+    assert_eq!((off.code, &shown["running"]), (Some(1), &json!(false)));
+    assert_eq!(shown["applications"][0]["name"], "dead");
+    is_also_json(&off, 503);
     let manager = Manager::start_in(&home, &["--server", &relay.url()]);
     let connected = home.run(&["app", "connect", "dead"]);
     let code = connected
@@ -65,6 +65,40 @@ fn the_status_says_what_is_in_force_without_codes() {
     for text in [&said.stdout, &json.stdout] {
         assert!(!text.contains(&code), "{text}");
     }
+}
+
+/// A script reads one object, and a person the same text.
+#[test]
+fn a_failure_is_one_json_object_too() {
+    let home = Home::new();
+    home.run(&["app", "add", "http", "1", "--name", "shop"]);
+    for (line, exit, code) in [
+        ("app show nobody", 1, 404),
+        ("app remove nobody", 1, 404),
+        ("app connect shop", 1, 503),
+        ("app add http 2 --name shop", 1, 409),
+        ("app edit shop", 2, 400),
+        ("app qr shop", 1, 503),
+        ("app trust shop", 1, 503),
+        ("server remove http://127.0.0.1:1", 1, 404),
+        ("relay list", 1, 500),
+        ("logs", 1, 503),
+        ("http 1 --server http://127.0.0.1:1", 3, 503),
+        ("mysql --share", 1, 500),
+    ] {
+        let args: Vec<&str> = line.split(' ').chain(["--json"]).collect();
+        let failed = home.run(&args);
+        assert_eq!(failed.code, Some(exit), "{failed:?}");
+        is_also_json(&failed, code);
+        let plain = home.run(&args[..args.len() - 1]);
+        assert_eq!((plain.code, plain.stdout.as_str()), (Some(exit), ""));
+    }
+    // A check that fails has its place in the list already.
+    let checked = home.run(&["doctor", "--strict", "--json"]);
+    assert_eq!(checked.code, Some(1));
+    assert!(json_of(&checked).is_array(), "{checked:?}");
+    let unknown = home.run(&["app", "list", "--frob", "--json"]);
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
 }
 
 #[test]

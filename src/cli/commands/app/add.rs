@@ -1,21 +1,21 @@
 //! `postern app add`: an address and flags become an application.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::connect;
 use super::connecting::Patience;
-use super::select::{enroll, named, of_app, unsaved};
+use super::select::{called, enroll, named, unsaved};
 use super::warning;
 use crate::api::App;
-use crate::cli::args::app::{ADD, AND_CONNECT, DB_PASS, DISPLAY_NAME, JSON, READWRITE, REPLACE};
+use crate::cli::args::app::{ADD, AND_CONNECT, DB_PASS, DISPLAY_NAME, READWRITE, REPLACE};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::{GUEST, NAME, SITE_NAME};
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, quoted, warn};
-use crate::cli::fields::{self, Fields};
+use crate::cli::fields::{self, Fields, text};
 use crate::cli::link;
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
 use crate::manager::protocol::Protocol;
@@ -30,16 +30,20 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
         false => Manager::open(&home)?,
     };
     if connects {
-        let named = text_of(&fields, "server").and_then(|url| ServerUrl::parse(url, true).ok());
+        let named = text(&fields, "server").and_then(|url| ServerUrl::parse(url, true).ok());
         let server = named.map_or_else(
             || manager.own_server().map(|(own, _)| own),
             |named| Ok(Some(named)),
         )?;
         fields::guard_port(&ADD, parsed, &fields, server.as_ref())?;
     }
-    enroll(&manager, &ADD, parsed, text_of(&fields, "server"))?;
+    enroll(&manager, &ADD, parsed, text(&fields, "server"))?;
     let before = match parsed.has(&REPLACE) {
-        true => named(&manager.apps()?, text_of(&fields, "name"))?,
+        true => {
+            let apps = manager.apps()?;
+            let name = text(&fields, "name").unwrap_or_default();
+            named(&apps, name)?.map(|app| app.id.clone())
+        }
         false => None,
     };
     let added = match before {
@@ -47,9 +51,7 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
         None => manager.add(&fields),
     };
     let added = added.map_err(unsaved)?;
-    if let Some(warning) = warning::of(&added) {
-        warn(&warning);
-    }
+    warning::tell(&added);
     if connects {
         return connect_it(&manager, &added, parsed);
     }
@@ -58,31 +60,29 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
 }
 
 fn tell(parsed: &Parsed, added: &App) -> Result<(), Failure> {
-    match parsed.has(&JSON) {
-        true => print(&format!("{:#}\n", json!(added))),
+    match parsed.wants_json() {
+        true => print_json(added),
         false => print(&format!("{}\n", added.id)),
     }
 }
 
 /// Connects it; if that fails, it stays saved and the user is told.
 fn connect_it(manager: &Manager, added: &App, parsed: &Parsed) -> Result<(), Failure> {
-    let one = of_app(added);
-    let done = connect::connect_each(
-        manager,
-        std::slice::from_ref(&one),
-        parsed,
-        Patience::default(),
-    );
+    let one = std::slice::from_ref(added);
+    let done = connect::connect_each(manager, one, parsed, Patience::default());
     if done.is_err() {
-        tell(parsed, added)?;
-        let (name, kept) = (&one.name, quoted(&added.name));
+        // As JSON it is printed with the error.
+        if !parsed.wants_json() {
+            tell(parsed, added)?;
+        }
+        let (name, kept) = (called(added), quoted(&added.name));
         warn(&format!(
             "saved as {kept}, not connected; fix it with 'postern app edit {name} …' or remove it with 'postern app \
              remove {name}'"
         ));
         return done;
     }
-    let result = manager.status(&one.id)?;
+    let result = manager.status(&added.id)?;
     if result.site_name_wanted.is_none() {
         tell_name(parsed, added, |wish| link::renamed(wish, &result.site_url));
     }
@@ -99,10 +99,6 @@ fn tell_name(parsed: &Parsed, added: &App, told: impl Fn(&str) -> Option<String>
     }
 }
 
-fn text_of<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
-    fields.get(name)?.as_str()
-}
-
 /// The application's JSON form; whether its values can be used is for the input to say.
 fn read(parsed: &Parsed) -> Result<Fields, Failure> {
     let mut fields = Fields::new();
@@ -111,14 +107,9 @@ fn read(parsed: &Parsed) -> Result<Fields, Failure> {
     fields::fit_protocol(&ADD, parsed, protocol)?;
     fields::set_flags(&mut fields, &ADD, parsed)?;
     guest_only_reads(&ADD, parsed, &fields)?;
-    let variable = || environment(PASSWORD_VARIABLE).filter(|_| protocol.is_database());
-    let known = || {
-        fields
-            .get("db_pass")
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
-    let password = parsed.value(&DB_PASS).or_else(known).or_else(variable);
+    let may_read = protocol.is_database() && !fields.contains_key("db_pass");
+    let variable = || environment(PASSWORD_VARIABLE).filter(|_| may_read);
+    let password = parsed.value(&DB_PASS).or_else(variable);
     fields.extend(password.map(|password| ("db_pass".to_owned(), Value::from(password))));
     if parsed.has(&REPLACE) && !parsed.has(&NAME) {
         return Err(ADD.usage("--replace needs --name"));
@@ -173,6 +164,8 @@ pub(super) fn guest_only_reads(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn body(line: &[&str]) -> Result<Value, Failure> {

@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::select::{Selected, selected};
+use super::select::{called, selected};
 use crate::api::App;
-use crate::cli::args::app::{CODE, JSON, NEW, QR_CODE, SIGN_OUT};
-use crate::cli::args::command::{Command, Parsed};
+use crate::cli::args::app::NEW;
+use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::QR;
 use crate::cli::failure::{Failure, UNREACHABLE};
 use crate::cli::link;
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json_line};
 use crate::cli::serve::data_dir;
 use crate::http::Method;
 
@@ -24,87 +24,87 @@ const NOT_IN_FORCE_YET: u64 = 202;
 const POLL: Duration = Duration::from_millis(100);
 
 pub(super) fn code(parsed: &Parsed) -> Result<(), Failure> {
-    each(&CODE, parsed, |manager, app| {
-        let before = manager.app(&app.id)?;
+    each(parsed, |manager, app| {
         let shown = match parsed.has(&NEW) {
-            true => renewed(manager, app, before)?,
-            false => before,
+            true => &renewed(manager, app)?,
+            false => app,
         };
-        let link = link_of(&shown);
+        let link = link_of(shown);
         let Some(code) = code_of(link) else {
             // A new code is made all the same, and is in the next link.
-            if parsed.has(&NEW) && shown.invisible {
-                let none = json!({"id": app.id, "code": null, "auth_url": null});
-                return match parsed.has(&JSON) {
-                    true => print(&format!("{none}\n")),
-                    false => Ok(()),
-                };
-            }
-            return Err(without_code(app, &shown));
+            return match parsed.has(&NEW) && shown.invisible {
+                true if !parsed.wants_json() => Ok(()),
+                true => print_json_line(&json!({"id": app.id, "code": null, "auth_url": null})),
+                false => Err(without_code(shown)),
+            };
         };
-        if parsed.has(&JSON) {
-            let shown = json!({"id": app.id, "code": code, "auth_url": link});
-            return print(&format!("{shown}\n"));
+        if parsed.wants_json() {
+            return print_json_line(&json!({"id": app.id, "code": code, "auth_url": link}));
         }
         print(&format!("{code}\n{}\n", link.escape_default()))?;
         if parsed.has(&QR) {
-            print(&link::qr(link.to_owned())?)?;
+            print(&link::qr(link)?)?;
         }
         Ok(())
     })
 }
 
 pub(super) fn qr(parsed: &Parsed) -> Result<(), Failure> {
-    each(&QR_CODE, parsed, |manager, app| {
+    each(parsed, |manager, app| {
         let result = manager.status(&app.id)?;
         if result.site_url.is_empty() {
             return Err(not_connected(app));
         }
         let link = link::of(&result);
-        print(&format!("{}{link}\n", link::qr(link.clone())?))
+        let qr = link::qr(&link)?;
+        match parsed.wants_json() {
+            true => print_json_line(&json!({"id": app.id, "link": link, "qr": qr})),
+            false => print(&format!("{qr}{link}\n")),
+        }
     })
 }
 
 pub(super) fn sign_out(parsed: &Parsed) -> Result<(), Failure> {
-    each(&SIGN_OUT, parsed, |manager, app| {
+    each(parsed, |manager, app| {
         let path = format!("/api/apps/{}/signout", app.id);
         let (status, shown) = manager.call_for_status(Method::Post, &path, None::<&()>)?;
-        if parsed.has(&JSON) {
-            print(&format!("{shown}\n"))?;
-        }
         if status == NOT_IN_FORCE_YET {
             let message = format!(
                 "the relay has not signed out the visitors of {} yet",
-                app.name
+                called(app)
             );
             return Err(Failure::operation(message)
                 .hint("postern repeats the request until the relay answers")
-                .exit_status(UNREACHABLE));
+                .exit_status(UNREACHABLE)
+                .answer(shown));
         }
-        Ok(())
+        match parsed.wants_json() {
+            true => print_json_line(&shown),
+            false => Ok(()),
+        }
     })
 }
 
 fn each(
-    command: &Command,
     parsed: &Parsed,
-    act: impl Fn(&Manager, &Selected) -> Result<(), Failure>,
+    act: impl Fn(&Manager, &App) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let manager = Manager::running(&data_dir()?)?;
-    let selected = selected(command, parsed, &manager.apps()?)?;
-    selected.iter().try_for_each(|app| act(&manager, app))
+    let mut selected = selected(parsed, manager.apps()?)?.into_iter();
+    selected.try_for_each(|app| act(&manager, &app))
 }
 
 /// The application with another code, once that is in force where it is connected.
-fn renewed(manager: &Manager, app: &Selected, before: App) -> Result<App, Failure> {
+fn renewed(manager: &Manager, app: &App) -> Result<App, Failure> {
     let mut shown = manager.renew_code(&app.id)?;
-    let link = link_of(&before);
+    let link = link_of(app);
     let deadline = Instant::now() + RENEWAL_TIMEOUT;
     while !link.is_empty() && link_of(&shown) == link {
         if Instant::now() >= deadline {
-            let message = format!("the relay does not have the new code of {} yet", app.name);
+            let name = called(app);
+            let message = format!("the relay does not have the new code of {name} yet");
             return Err(Failure::operation(message)
-                .hint(format!("check with 'postern app code {}'", app.name))
+                .hint(format!("check with 'postern app code {name}'"))
                 .exit_status(UNREACHABLE));
         }
         std::thread::sleep(POLL);
@@ -125,24 +125,23 @@ fn code_of(link: &str) -> Option<&str> {
     rest.split('&').next().filter(|code| !code.is_empty())
 }
 
-fn without_code(app: &Selected, shown: &App) -> Failure {
-    if !shown.invisible {
-        let message = format!("{} needs no code: it is open to everybody", app.name);
-        let hint = format!(
-            "run 'postern app edit {} --invisible' to require a code",
-            app.name
-        );
+fn without_code(app: &App) -> Failure {
+    let name = called(app);
+    if !app.invisible {
+        let message = format!("{name} needs no code: it is open to everybody");
+        let hint = format!("run 'postern app edit {name} --invisible' to require a code");
         return Failure::operation(message).hint(hint);
     }
-    if shown.exposed().is_some() {
-        let message = format!("{} was connected before it had a code", app.name);
-        let hint = format!("run 'postern app reconnect {}'", app.name);
+    if app.exposed().is_some() {
+        let message = format!("{name} was connected before it had a code");
+        let hint = format!("run 'postern app reconnect {name}'");
         return Failure::operation(message).hint(hint);
     }
     not_connected(app)
 }
 
-fn not_connected(app: &Selected) -> Failure {
-    Failure::operation(format!("{} is not connected: it has no link yet", app.name))
-        .hint(format!("run 'postern app connect {}'", app.name))
+fn not_connected(app: &App) -> Failure {
+    let name = called(app);
+    Failure::operation(format!("{name} is not connected: it has no link yet"))
+        .hint(format!("run 'postern app connect {name}'"))
 }

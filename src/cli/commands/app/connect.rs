@@ -2,14 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::connecting::{Patience, wait_connected};
 use super::listing::extending;
-use super::select::{Selected, names_some, selected};
-use crate::api::ConnectResult;
+use super::select::{called, selected};
 use crate::api::ConnectionState::{Disconnected, Idle};
-use crate::cli::args::app::{ALL, CONNECT, DISCONNECT, JSON, NO_WAIT, RECONNECT, TIMEOUT};
+use crate::api::{App, ConnectResult};
+use crate::cli::args::app::{ALL, CONNECT, NO_WAIT, RECONNECT, TIMEOUT};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::{QR, SITE_NAME};
 use crate::cli::args::table::QUIET;
@@ -17,7 +17,7 @@ use crate::cli::args::values::whole_seconds;
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::link;
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json, print_json_line};
 use crate::cli::serve::data_dir;
 use crate::cli::signals::SignalWatch;
 use crate::manager::EXTEND;
@@ -26,16 +26,14 @@ use crate::manager::EXTEND;
 const SECONDS: RangeInclusive<u64> = 1..=86_400;
 
 pub(super) fn connect(parsed: &Parsed) -> Result<(), Failure> {
-    names_some(&CONNECT, parsed)?;
     let patience = patience(&CONNECT, parsed)?;
     let manager = Manager::running(&data_dir()?)?;
-    let selected = selected(&CONNECT, parsed, &manager.apps()?)?;
+    let selected = selected(parsed, manager.apps()?)?;
     connect_each(&manager, &selected, parsed, patience)
 }
 
 /// Closes what is open first, so that what is saved counts.
 pub(super) fn reconnect(parsed: &Parsed) -> Result<(), Failure> {
-    names_some(&RECONNECT, parsed)?;
     let patience = patience(&RECONNECT, parsed)?;
     let manager = Manager::running(&data_dir()?)?;
     let mut apps = manager.apps()?;
@@ -43,7 +41,7 @@ pub(super) fn reconnect(parsed: &Parsed) -> Result<(), Failure> {
         // Applications that nobody connected stay closed.
         apps.retain(|app| !matches!(app.status(), Idle | Disconnected));
     }
-    let selected = selected(&RECONNECT, parsed, &apps)?;
+    let selected = selected(parsed, apps)?;
     for app in &selected {
         manager.disconnect(&app.id)?;
     }
@@ -52,16 +50,11 @@ pub(super) fn reconnect(parsed: &Parsed) -> Result<(), Failure> {
 
 fn patience(command: &Command, parsed: &Parsed) -> Result<Patience, Failure> {
     let mut patience = Patience::default();
-    if let Some(text) = parsed.value(&TIMEOUT) {
-        patience.timeout = whole_seconds(&text, &SECONDS).ok_or_else(|| {
-            let (least, most) = (SECONDS.start(), SECONDS.end());
-            command.refuse(
-                &TIMEOUT,
-                &text,
-                format!("give whole seconds from {least} to {most}, or a time such as 5m"),
-            )
-        })?;
-    }
+    let timeout = command.read(parsed, &TIMEOUT, |text| {
+        whole_seconds(text, &SECONDS)
+            .ok_or("give whole seconds from 1 to 86400, or a time such as 5m")
+    })?;
+    patience.timeout = timeout.unwrap_or(patience.timeout);
     patience.tells &= !parsed.has(&QUIET);
     Ok(patience)
 }
@@ -70,7 +63,7 @@ fn patience(command: &Command, parsed: &Parsed) -> Result<Patience, Failure> {
 /// told before it.
 pub(super) fn connect_each(
     manager: &Manager,
-    selected: &[Selected],
+    selected: &[App],
     parsed: &Parsed,
     patience: Patience,
 ) -> Result<(), Failure> {
@@ -85,82 +78,97 @@ pub(super) fn connect_each(
         match connecting.map_err(Failure::from) {
             Ok(()) => begun.push(app),
             Err(failure) if failure.hints(EXTEND) => {
-                failures.push((app, failure.hint(extending(&app.name))));
+                failures.push((app, failure.hint(extending(called(app)))));
             }
             Err(failure) => failures.push((app, failure)),
         }
     }
+    let names = selected.len() > 1;
+    let failed = |app: &App, failure: Failure| {
+        let shown = || manager.app(&app.id).ok().map(|app| shown(&app));
+        let answer = parsed.wants_json().then(shown).flatten();
+        let failure = answer.into_iter().fold(failure, Failure::answer);
+        match names {
+            true => failure.about(&app.name),
+            false => failure,
+        }
+    };
     for app in begun {
         let result = match &interrupted {
             Some(interrupted) => {
-                wait_connected(manager, &app.id, Some(&app.name), interrupted, patience)
+                wait_connected(manager, &app.id, Some(called(app)), interrupted, patience)
             }
             None => manager.status(&app.id).map_err(Failure::from),
         };
-        let told = result.and_then(|result| tell(app, &result, parsed, selected.len() > 1));
+        let told = result.and_then(|result| tell(manager, app, result, parsed, names));
         if let Err(failure) = told {
             if failure.is_interruption() {
-                return Err(failure);
+                return Err(failed(app, failure));
             }
             failures.push((app, failure));
         }
     }
     let last = failures.pop();
     for (app, failure) in failures {
-        failure.about(&app.label).report();
+        let failure = failed(app, failure).in_json(parsed.wants_json());
+        failure.report();
     }
     match last {
-        Some((app, failure)) if selected.len() > 1 => Err(failure.about(&app.label)),
-        Some((_, failure)) => Err(failure),
+        Some((app, failure)) => Err(failed(app, failure)),
         None => Ok(()),
     }
 }
 
+/// An application as `app show` prints it, with members of its connection that it has no others for.
+fn shown(app: &App) -> Value {
+    let mut shown = json!(app);
+    let result = json!(app.connection.as_ref());
+    if let (Some(members), Value::Object(result)) = (shown.as_object_mut(), result) {
+        for (name, value) in result {
+            members.entry(name).or_insert(value);
+        }
+    }
+    shown
+}
+
 fn tell(
-    app: &Selected,
-    result: &ConnectResult,
+    manager: &Manager,
+    app: &App,
+    result: ConnectResult,
     parsed: &Parsed,
     names: bool,
 ) -> Result<(), Failure> {
-    let name = &app.name;
+    let (name, label) = (called(app), printable(&app.name));
     if result.pending_changes {
         warn(&format!(
             "saved changes are not active yet\nrun 'postern app reconnect {name}'"
         ));
     }
     let wanted = result.site_name_wanted.as_deref();
+    let named = |after: &str| match names {
+        true => format!("{label}{after}"),
+        false => String::new(),
+    };
     if let Some(line) = wanted.and_then(|wanted| link::renamed(wanted, &result.site_url)) {
-        let who = if names {
-            format!("{}: ", app.label)
-        } else {
-            String::new()
-        };
-        warn(&format!("{who}{}", line.trim_end()));
+        warn(&(named(": ") + line.trim_end()));
     }
     if let Some(health) = result.failing() {
         let error = printable(health.error.as_deref().unwrap_or_default());
         let hint = health.hint.as_ref();
         let hint = hint.map_or(String::new(), |hint| format!("\n{}", printable(hint)));
-        let who = if names {
-            format!("{} is ", app.label)
-        } else {
-            String::new()
+        warn(&format!("{}connected, but {error}{hint}", named(" is ")));
+    }
+    if parsed.wants_json() {
+        let app = App {
+            connection: Some(result),
+            ..manager.app(&app.id)?
         };
-        warn(&format!("{who}connected, but {error}{hint}"));
+        return match names {
+            true => print_json_line(&shown(&app)),
+            false => print_json(&shown(&app)),
+        };
     }
-    if parsed.has(&JSON) {
-        let mut result = json!(result);
-        if let Some(members) = result.as_object_mut().filter(|_| names) {
-            members.insert("id".into(), json!(app.id));
-            return print(&format!("{result}\n"));
-        }
-        return print(&format!("{result:#}\n"));
-    }
-    let prefix = if names {
-        format!("{}\t", app.label)
-    } else {
-        String::new()
-    };
+    let prefix = named("\t");
     let lines: Vec<String> = [&result.site_url, &result.auth_url]
         .into_iter()
         .filter(|url| !url.is_empty())
@@ -168,19 +176,17 @@ fn tell(
         .collect();
     print(&lines.concat())?;
     if parsed.has(&QR) {
-        print(&link::qr(link::of(result))?)?;
+        print(&link::qr(&link::of(&result))?)?;
     }
     Ok(())
 }
 
 pub(super) fn disconnect(parsed: &Parsed) -> Result<(), Failure> {
-    names_some(&DISCONNECT, parsed)?;
     let manager = Manager::running(&data_dir()?)?;
-    for app in selected(&DISCONNECT, parsed, &manager.apps()?)? {
+    for app in selected(parsed, manager.apps()?)? {
         let status = manager.disconnect(&app.id)?;
-        if parsed.has(&JSON) {
-            let shown = json!({"id": app.id, "status": status});
-            print(&format!("{shown}\n"))?;
+        if parsed.wants_json() {
+            print_json_line(&json!({"id": app.id, "status": status}))?;
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The wait for a connection: what a terminal sees, how it ends, and what the end is to a script.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, never, select};
@@ -10,7 +10,7 @@ use super::trust;
 use crate::api::ConnectionState::{Connected, Connecting, Failed};
 use crate::api::{ConnectResult, ErrorClass};
 use crate::cli::args::values::PASSWORD_VARIABLE;
-use crate::cli::failure::{FAILED, Failure, INTERRUPTED, REFUSED, UNREACHABLE, printable};
+use crate::cli::failure::{FAILED, Failure, INTERRUPTED, REFUSED, UNREACHABLE, printable, say};
 use crate::cli::manager_client::Manager;
 
 /// Time for an application to be connected. Default 180 s: five calls of 30 s, and the waits for two tunnels, seldom
@@ -31,8 +31,8 @@ const SERVING: u8 = 8;
 /// Calls that a round makes at most.
 const ATTEMPTS: u32 = crate::manager::quick_setup::ATTEMPTS;
 
-/// Waits for the end of the connecting, and fails with its error, also at a message on `interrupted`. `name` is what the
-/// user calls the application; none where it goes with the command.
+/// Waits for the end of the connecting, and fails with its error, also at a message on `interrupted`. `name` is what
+/// the user calls the application; none where it goes with the command.
 pub(in crate::cli::commands) fn wait_connected(
     manager: &Manager,
     id: &str,
@@ -59,8 +59,8 @@ pub(in crate::cli::commands) fn wait_connected(
     }
 }
 
-/// Waits for the next change; where none is told of, for a while, which is short at first for what goes with the command: of
-/// another one it is saved too where it was connected.
+/// Waits for the next change; where none is told of, for a while, which is short at first for what goes with the
+/// command: of another one it is saved too where it was connected.
 fn pause(
     interrupted: &Receiver<()>,
     next: &mut Option<Receiver<()>>,
@@ -197,8 +197,7 @@ impl<'a> Waiting<'a> {
         };
         let is_long = self.since.elapsed() >= quiet;
         if is_long && line != self.told && (self.patience.tells || is_first) {
-            // Whoever closed it does not want to be told.
-            let _ = writeln!(std::io::stderr(), "{line}");
+            say(&format!("{line}\n"));
             self.told = line;
         }
     }
@@ -207,8 +206,7 @@ impl<'a> Waiting<'a> {
     fn tell_outage(&mut self, result: &ConnectResult) {
         if self.told.is_empty() && !result.error.is_empty() {
             self.told = format!("reconnecting: {}", why(result));
-            // Whoever closed it does not want to be told.
-            let _ = writeln!(std::io::stderr(), "{}", self.told);
+            say(&format!("{}\n", self.told));
         }
     }
 }

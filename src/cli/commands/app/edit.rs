@@ -3,40 +3,33 @@
 use serde_json::{Value, json};
 
 use super::add::guest_only_reads;
-use super::pending;
-use super::select::{enroll, of_app, selected, unsaved};
+use super::select::{enroll, selected, unsaved};
+use super::show;
 use super::warning;
 use crate::api::App;
-use crate::cli::args::app::{ADDRESS, DB_PASS, DB_USER, EDIT, JSON};
+use crate::cli::args::app::{ADDRESS, DB_PASS, DB_USER, EDIT};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::ENROLL_TOKEN;
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, warn};
-use crate::cli::fields::{self, Fields};
+use crate::cli::fields::{self, Fields, text};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::print_json_line;
 use crate::cli::serve::data_dir;
-use crate::manager::protocol::Protocol;
 
 pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::open(&data_dir()?)?;
-    let apps = manager.apps()?;
-    let selected = selected(&EDIT, parsed, &apps)?;
-    let before: Vec<&App> = selected
-        .iter()
-        .filter_map(|one| apps.iter().find(|app| app.id == one.id))
-        .collect();
-    let is_database = |app: &&App| app.protocol.is_database();
-    let mut changed = changed_fields(parsed, before.iter().all(is_database))?;
+    let selected = selected(parsed, manager.apps()?)?;
+    let is_database = |app: &App| app.protocol.is_database();
+    let mut changed = changed_fields(parsed, selected.iter().all(is_database))?;
     if changed.is_empty() && !parsed.has(&ADDRESS) && !parsed.has(&ENROLL_TOKEN) {
         return Err(EDIT.usage("nothing to change: give a flag"));
     }
     if changed.contains_key("name") && selected.len() > 1 {
         return Err(EDIT.usage("--name needs exactly one application"));
     }
-    let server = changed.get("server").and_then(Value::as_str);
-    enroll(&manager, &EDIT, parsed, server)?;
-    for (one, before) in selected.iter().zip(before) {
+    enroll(&manager, &EDIT, parsed, text(&changed, "server"))?;
+    for before in &selected {
         let Value::Object(mut fields) = json!(before) else {
             continue;
         };
@@ -44,33 +37,25 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
         fields.retain(|_, value| !value.is_null());
         set_address(&mut changed, &fields, parsed)?;
         fields.extend(changed.clone());
-        if let Some(protocol) = fields
-            .get("protocol")
-            .and_then(Value::as_str)
-            .and_then(Protocol::named)
-        {
+        if let Some(protocol) = fields::protocol(&fields) {
             fields::fit_protocol(&EDIT, parsed, protocol)?;
         }
         guest_only_reads(&EDIT, parsed, &fields)?;
         fields::checked(&EDIT, &fields)?;
-        let after = manager.replace(&one.id, &fields).map_err(unsaved)?;
-        if let Some(warning) = warning::of(&after) {
+        let after = manager.replace(&before.id, &fields).map_err(unsaved)?;
+        warning::tell(&after);
+        if let Some(warning) = show::warning(&after) {
             warn(&warning);
         }
-        let renamed = changed.contains_key("name").then(|| of_app(&after).name);
-        let name = renamed.as_ref().unwrap_or(&one.name);
-        if let Some(warning) = pending::warning(&after, name) {
-            warn(&warning);
-        }
-        if parsed.has(&JSON) {
-            print(&format!("{}\n", json!(after)))?;
+        if parsed.wants_json() {
+            print_json_line(&after)?;
         }
     }
     Ok(())
 }
 
-/// The fields that the flags change; `databases` where all that is changed is one. The variable of their password is set
-/// for other commands too, so it counts with the account's name, or alone.
+/// The fields that the flags change; `databases` where all that is changed is one. The variable of their password is
+/// set for other commands too, so it counts with the account's name, or alone.
 fn changed_fields(parsed: &Parsed, databases: bool) -> Result<Fields, Failure> {
     let mut fields = Fields::new();
     fields::set_flags(&mut fields, &EDIT, parsed)?;
@@ -90,8 +75,7 @@ fn set_address(changed: &mut Fields, before: &Fields, parsed: &Parsed) -> Result
         return Ok(());
     };
     let endpoint = fields::read_address(&EDIT, &address)?;
-    let named = before.get("protocol").and_then(Value::as_str);
-    if let Some(named) = named.and_then(Protocol::named) {
+    if let Some(named) = fields::protocol(before) {
         let protocol = fields::agreed(&EDIT, named, endpoint.protocol)?;
         changed.insert("protocol".to_owned(), protocol.name().into());
     }

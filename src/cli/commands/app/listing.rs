@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use super::select::of_app;
+use super::select::called;
 use crate::api::ConnectionState::{Connecting, Failed};
 use crate::api::{App, ErrorClass, Exposed, HealthState};
 use crate::cli::failure::printable;
@@ -37,7 +37,7 @@ pub(crate) fn row(app: &App) -> [String; 8] {
 /// Where it is, why in a few words, and when it is tried again.
 pub(super) fn status(app: &App) -> String {
     if is_expired(app) {
-        return format!("expired: {}", extending(&of_app(app).name));
+        return format!("expired: {}", extending(called(app)));
     }
     let state = app.status();
     let mut status = state.name().to_owned();
@@ -56,12 +56,16 @@ pub(super) fn status(app: &App) -> String {
     }
 }
 
+/// When it ends by itself.
+pub(crate) fn end(app: &App) -> Option<SystemTime> {
+    parse_rfc3339(app.expires.as_deref()?)
+}
+
 /// True if it has ended by itself, and is not connected before it is extended.
 pub(crate) fn is_expired(app: &App) -> bool {
-    let end = app.expires.as_deref().and_then(parse_rfc3339);
     let connection = app.connection.as_ref();
     connection.is_some_and(|connection| connection.class() == ErrorClass::Expired.code())
-        || (app.exposed().is_none() && end.is_some_and(|end| end <= SystemTime::now()))
+        || (app.exposed().is_none() && end(app).is_some_and(|end| end <= SystemTime::now()))
 }
 
 /// Returns the hint for that.

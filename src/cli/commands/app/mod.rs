@@ -8,7 +8,6 @@ mod connect;
 pub(super) mod connecting;
 mod edit;
 mod listing;
-mod pending;
 mod sealing;
 mod select;
 mod show;
@@ -16,22 +15,20 @@ mod transfer;
 pub(super) mod trust;
 mod warning;
 
-use serde_json::json;
-
 use crate::cli::args::app::{
-    ADD, CODE, CONNECT, DISCONNECT, EDIT, EXPORT, GROUP, IMPORT, JSON, LIST, QR_CODE, RECONNECT,
-    RELEASE, REMOVE, SHOW, SIGN_OUT, TRUST, WIDE,
+    ADD, CODE, CONNECT, DISCONNECT, EDIT, EXPORT, GROUP, IMPORT, LIST, QR_CODE, RECONNECT, RELEASE,
+    REMOVE, SHOW, SIGN_OUT, TRUST,
 };
 use crate::cli::args::command::Parsed;
-use crate::cli::columns::print_fitting;
+use crate::cli::columns::print_list;
 use crate::cli::failure::{Failure, quoted, warn};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::print_json_line;
 use crate::cli::serve::data_dir;
 use crate::store::AuditSets;
-pub(crate) use listing::{is_expired, row};
+pub(crate) use listing::{end, is_expired, row};
 pub(crate) use select::find;
-use select::{is_plain_word, selected};
+use select::{called, selected};
 
 /// Text for an empty list.
 pub(crate) const NO_APPS: &str = "No applications yet. 'postern app add http 3000' adds one.";
@@ -62,24 +59,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 /// Every application for a shell to complete: its name where that is one plain word, else its ID; and what it is.
 pub(crate) fn names() -> Vec<(String, String)> {
     let found = data_dir().and_then(|home| Ok(Manager::open(&home)?.apps()?));
-    let shown = found.unwrap_or_default().into_iter().map(|app| {
-        if is_plain_word(&app.name) {
-            (app.name, app.protocol.name().to_owned())
-        } else {
-            (app.id, app.name)
-        }
+    let shown = found.unwrap_or_default().into_iter();
+    let shown = shown.map(|app| match called(&app) == app.name {
+        true => (app.name, app.protocol.name().to_owned()),
+        false => (app.id, app.name),
     });
     shown.collect()
 }
 
 fn list(parsed: &Parsed) -> Result<(), Failure> {
     let apps = Manager::open(&data_dir()?)?.apps()?;
-    if parsed.has(&JSON) {
-        return print(&format!("{:#}\n", json!(apps)));
-    }
     let rows: Vec<_> = apps.iter().map(listing::row).collect();
-    let how = (NO_APPS, parsed.has(&WIDE));
-    print_fitting(listing::HEADING, &listing::FIRST, &rows, how)
+    let columns = (listing::HEADING, &listing::FIRST[..]);
+    print_list(parsed, &apps, columns, &rows, NO_APPS)
 }
 
 fn remove(parsed: &Parsed) -> Result<(), Failure> {
@@ -89,13 +81,13 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
         true => Manager::running(&home)?,
         false => Manager::open(&home)?,
     };
-    for app in selected(&REMOVE, parsed, &manager.apps()?)? {
+    for app in selected(parsed, manager.apps()?)? {
         let removed = manager.remove(&app.id, release)?;
-        if parsed.has(&JSON) {
-            print(&format!("{}\n", json!(removed)))?;
+        if parsed.wants_json() {
+            print_json_line(&removed)?;
         }
         if let Some(kept) = AuditSets::new(&home).leave(&app.id) {
-            let (name, kept) = (quoted(&app.label), kept.display());
+            let (name, kept) = (quoted(&app.name), kept.display());
             warn(&format!("the audit files of {name} are kept: {kept}"));
         }
     }

@@ -4,19 +4,9 @@ use crate::api::{App, Error};
 use crate::cli::args::app::ALL;
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::ENROLL_TOKEN;
-use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::failure::{Failure, quoted};
 use crate::cli::manager_client::Manager;
-use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
-
-/// An application that the command line means.
-pub(crate) struct Selected {
-    pub(crate) id: String,
-    /// Text by which a user can name it.
-    pub(crate) name: String,
-    /// Its name.
-    pub(crate) label: String,
-}
 
 /// Keeps the enrolment token that the flag gives for the server that is named.
 pub(super) fn enroll(
@@ -31,7 +21,7 @@ pub(super) fn enroll(
     let server = server.ok_or_else(|| command.usage("--enroll-token needs --server"))?;
     let server =
         ServerUrl::parse(server, true).map_err(|why| command.usage(format!("--server: {why}")))?;
-    manager.enroll(&server, token)
+    manager.enroll(&server, token.into())
 }
 
 /// Adds a hint where an application is not saved for its name or number.
@@ -44,44 +34,27 @@ pub(super) fn unsaved(error: Error) -> Failure {
     Failure::from(error).hint_if(hint)
 }
 
-/// The running manager, and the one application that is meant.
-pub(super) fn running(parsed: &Parsed) -> Result<(Manager, Selected), Failure> {
-    let manager = Manager::running(&data_dir()?)?;
-    let selected = find(&manager.apps()?, parsed.operand())?;
-    Ok((manager, selected))
-}
-
-/// Refuses a line that names no application, or names one beside `--all`.
-pub(super) fn names_some(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
-    match (parsed.has(&ALL), parsed.operands()) {
-        (true, [_, ..]) => Err(command.usage("--all selects every application: name none")),
-        (false, []) => {
-            let what = format!("'postern {}' needs {}", command.name, command.operands);
-            Err(command.usage(what))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The applications that the operands name, or all.
-pub(super) fn selected(
-    command: &Command,
-    parsed: &Parsed,
-    apps: &[App],
-) -> Result<Vec<Selected>, Failure> {
-    names_some(command, parsed)?;
-    let operands = parsed.operands();
+pub(super) fn selected(parsed: &Parsed, mut apps: Vec<App>) -> Result<Vec<App>, Failure> {
     if parsed.has(&ALL) {
-        return Ok(apps.iter().map(of_app).collect());
+        return Ok(apps);
     }
-    let mut found: Vec<Selected> = Vec::new();
-    for typed in operands {
-        let one = find(apps, typed)?;
-        if !found.iter().any(|other| other.id == one.id) {
-            found.push(one);
-        }
+    let ids: Vec<String> = parsed
+        .operands()
+        .iter()
+        .map(|typed| find(&apps, typed).map(|app| app.id.clone()))
+        .collect::<Result<_, _>>()?;
+    apps.retain(|app| ids.contains(&app.id));
+    apps.sort_by_key(|app| ids.iter().position(|id| *id == app.id));
+    Ok(apps)
+}
+
+/// Text by which a user can name it.
+pub(super) fn called(app: &App) -> &str {
+    match is_plain_word(&app.name) {
+        true => &app.name,
+        false => &app.id,
     }
-    Ok(found)
 }
 
 /// True if a shell takes it as one word, and no command as a flag.
@@ -91,28 +64,20 @@ pub(super) fn is_plain_word(text: &str) -> bool {
 }
 
 /// By identifier, or by a name that only one has.
-pub(crate) fn find(apps: &[App], typed: &str) -> Result<Selected, Failure> {
-    let has_id = |id: &str| apps.iter().find(|app| app.id == id);
-    let by_name = match has_id(typed) {
-        Some(_) => None,
-        None => named(apps, Some(typed))?,
-    };
-    let app = has_id(by_name.as_deref().unwrap_or(typed)).ok_or_else(|| {
+pub(crate) fn find<'a>(apps: &'a [App], typed: &str) -> Result<&'a App, Failure> {
+    let by_id = apps.iter().find(|app| app.id == typed);
+    let found = by_id.map_or_else(|| named(apps, typed), |app| Ok(Some(app)))?;
+    found.ok_or_else(|| {
         Failure::operation(format!("there is no application {}", quoted(typed)))
             .hint("see 'postern app list'")
-    })?;
-    let mut found = of_app(app);
-    if is_plain_word(typed) {
-        typed.clone_into(&mut found.name);
-    }
-    Ok(found)
+            .code(404)
+    })
 }
 
-/// The identifier of the one with that name.
-pub(super) fn named(apps: &[App], name: Option<&str>) -> Result<Option<String>, Failure> {
-    let name = name.unwrap_or_default();
+/// The one with that name.
+pub(super) fn named<'a>(apps: &'a [App], name: &str) -> Result<Option<&'a App>, Failure> {
     let mut found = apps.iter().filter(|app| app.name == name);
-    let first = found.next().map(|app| app.id.clone());
+    let first = found.next();
     match found.count() {
         0 => Ok(first),
         more => Err(Failure::operation(format!(
@@ -121,19 +86,5 @@ pub(super) fn named(apps: &[App], name: Option<&str>) -> Result<Option<String>, 
             quoted(name)
         ))
         .hint("use the ID, see 'postern app list'")),
-    }
-}
-
-/// The application of an answer.
-pub(super) fn of_app(app: &App) -> Selected {
-    let name = if is_plain_word(&app.name) {
-        &app.name
-    } else {
-        &app.id
-    };
-    Selected {
-        id: app.id.clone(),
-        name: name.clone(),
-        label: printable(&app.name),
     }
 }

@@ -5,15 +5,13 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::listing;
-use super::pending::{self, differences, list, or_none, target};
-use super::select::selected;
+use super::select::{called, selected};
 use crate::api::{App, ConnectResult, Exposed};
-use crate::cli::args::app::{JSON, SHOW};
 use crate::cli::args::command::Parsed;
 use crate::cli::clock::Zone;
 use crate::cli::failure::{Failure, printable};
 use crate::cli::link;
-use crate::cli::manager_client::Manager;
+use crate::cli::manager_client::{Manager, is_same_server};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::manager::apps::fields::FIELDS;
@@ -25,15 +23,14 @@ const COLUMN: usize = 13;
 
 pub(super) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let all = Manager::open(&data_dir()?)?.apps()?;
-    let selected = selected(&SHOW, parsed, &all)?;
-    let shown = all
-        .iter()
-        .filter(|app| selected.iter().any(|one| one.id == app.id));
-    let texts: Vec<String> = match parsed.has(&JSON) {
+    let selected = selected(parsed, all.clone())?;
+    let is_selected = |app: &&App| selected.iter().any(|one| one.id == app.id);
+    let shown = all.iter().filter(is_selected);
+    let texts: Vec<String> = match parsed.wants_json() {
         true => shown.map(|app| format!("{:#}\n", json!(app))).collect(),
         false => shown.map(sheet).collect(),
     };
-    print(&texts.join(if parsed.has(&JSON) { "" } else { "\n" }))
+    print(&texts.join(if parsed.wants_json() { "" } else { "\n" }))
 }
 
 fn sheet(app: &App) -> String {
@@ -95,7 +92,7 @@ fn shown(field: &str, saved: &Value, holds: &Exposed) -> String {
         ("expires", _) => until(holds.expires.as_deref().unwrap_or_default()),
         ("allow", _) => list(&holds.allow),
         ("guest", _) => guest_reads(holds),
-        ("host_header", _) => pending::host(holds),
+        ("host_header", _) => host(holds),
         (_, Some(Value::Bool(true))) => "yes".to_owned(),
         (_, Some(Value::Number(number))) => number.to_string(),
         (_, Some(Value::String(text))) => {
@@ -142,4 +139,101 @@ fn until(expires: &str) -> String {
     let (zone, now) = (Zone::local(), SystemTime::now());
     let over = if end <= now { " (expired)" } else { "" };
     format!("{}{over}", zone.shown(end, now))
+}
+
+/// A setting that is saved otherwise than it is in force.
+struct Pending {
+    /// Label on the sheet of an application.
+    name: &'static str,
+    in_force: String,
+    saved: String,
+}
+
+/// The differences that can be named: of a password, say, nothing tells what is in force.
+fn differences(app: &App) -> Vec<Pending> {
+    let (Some(exposed), Some(connection)) = (app.exposed(), &app.connection) else {
+        return Vec::new();
+    };
+    let in_force = &*connection.server;
+    // Without one of its own it keeps what it came through.
+    let saved = app.server.as_deref().unwrap_or(in_force);
+    let saved = match is_same_server(saved, in_force) {
+        true => in_force,
+        false => saved,
+    };
+    let both = words(exposed, in_force).into_iter();
+    let both = both.zip(words(&app.saved(), saved));
+    let differing = both.filter(|((_, now), (_, then))| now != then);
+    differing
+        .map(|((name, in_force), (_, saved))| Pending {
+            name,
+            in_force,
+            saved,
+        })
+        .collect()
+}
+
+/// Protocol and address of what is in force, or of what is saved.
+fn target(settings: &Exposed) -> String {
+    format!(
+        "{} {}",
+        settings.protocol.name(),
+        printable(&settings.target)
+    )
+}
+
+/// Settings as a connection has them, or as they are saved, in words; empty for what is not set. Networks and the end
+/// are none of them: those count at once.
+fn words(settings: &Exposed, server: &str) -> [(&'static str, String); 5] {
+    [
+        ("target", target(settings)),
+        ("access", listing::mode(settings)),
+        ("server", printable(server)),
+        ("guest reads", list(&settings.guest)),
+        ("host", host(settings)),
+    ]
+}
+
+/// Texts, after each other.
+fn list(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| printable(text)).collect();
+    texts.join(", ")
+}
+
+/// The name that it is asked by, where that is not the visitors'.
+fn host(settings: &Exposed) -> String {
+    match printable(&settings.host_header) {
+        host if host == "visitor" => String::new(),
+        host => host,
+    }
+}
+
+/// Warns that saved changes are not active yet: lists the active settings and the command to run.
+pub(super) fn warning(app: &App) -> Option<String> {
+    if !app.is_pending() {
+        return None;
+    }
+    let holds = differences(app).into_iter().map(|one| {
+        let value = or_none(one.in_force);
+        format!("{} {value}", one.name)
+    });
+    let holds = holds.collect::<Vec<_>>().join("; ");
+    let holds = if holds.is_empty() {
+        holds
+    } else {
+        format!(": {holds}")
+    };
+    let (label, name) = (printable(&app.name), called(app));
+    Some(format!(
+        "{label} keeps its old settings until it reconnects{holds}\n\
+         run 'postern app reconnect {name}'"
+    ))
+}
+
+/// A value that a person sees.
+fn or_none(value: String) -> String {
+    match value.is_empty() {
+        true => "default".to_owned(),
+        false => value,
+    }
 }

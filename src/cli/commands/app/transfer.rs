@@ -5,8 +5,8 @@
 //!  "sealed": {…}}
 //! ```
 //!
-//! `sealed` is there with secrets alone: a list as long as the other, of objects with the fields that are secret, sealed
-//! as [`sealing`] has it.
+//! `sealed` is there with secrets alone: a list as long as the other, of objects with the fields that are secret,
+//! sealed as [`sealing`] has it.
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Read};
@@ -16,24 +16,22 @@ use zeroize::Zeroizing;
 
 use super::super::mysql::prompt::{asked, new_secret};
 use super::sealing;
-use super::select::{named, of_app, selected, unsaved};
+use super::select::{called, named, selected, unsaved};
 use super::warning;
-use crate::api::App;
-use crate::cli::args::app::{EXPORT, IMPORT, JSON, KEEP_AUTOCONNECT, WITH_SECRETS};
+use crate::api::{App, Server};
+use crate::cli::args::app::{EXPORT, IMPORT, KEEP_AUTOCONNECT, WITH_SECRETS};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::values::PASSWORD_VARIABLE;
 use crate::cli::failure::{Failure, printable, quoted, warn};
 use crate::cli::fields::{self, Fields};
-use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::manager_client::{Manager, is_same_server};
+use crate::cli::output::{print, print_json_line};
 use crate::cli::serve::data_dir;
 use crate::manager::app::AppConfig;
 use crate::manager::app_store::{AppStore, Error};
 use crate::manager::apps::field::Kind;
 use crate::manager::apps::fields::{field, is_own};
-use crate::manager::server_store::{ServerList, ServerStore};
-use crate::manager::{ServerUrl, site_wish};
-use crate::store::DataDir;
+use crate::manager::site_wish;
 
 /// Format name in such a file.
 const FORMAT: &str = "postern applications";
@@ -47,20 +45,24 @@ pub(super) fn export(parsed: &Parsed) -> Result<(), Failure> {
         Error::Store(error) => Failure::from(error),
         other => Failure::operation(other.to_string()),
     };
-    let stored = AppStore::new(data_dir()?).list().map_err(unread)?;
-    let shown: Vec<App> = stored.iter().map(AppConfig::shown).collect();
-    let apps: Vec<&AppConfig> = match parsed.operands() {
-        [] => stored.iter().collect(),
-        _ => {
-            let wanted = selected(&EXPORT, parsed, &shown)?;
-            let is_wanted = |app: &&AppConfig| wanted.iter().any(|one| one.id == app.id);
-            stored.iter().filter(is_wanted).collect()
+    let home = data_dir()?;
+    let mut apps = AppStore::new(home.clone()).list().map_err(unread)?;
+    if !parsed.operands().is_empty() {
+        let wanted = selected(parsed, Manager::open(&home)?.apps()?)?;
+        if let Some(share) = wanted.iter().find(|app| app.temporary) {
+            let message = "belongs to a running command: it is not saved, so it is not exported";
+            let failure = Failure::operation(format!("{} {message}", quoted(&share.name)));
+            return Err(failure.hint("'postern app add' saves an application"));
         }
-    };
-    let fields: Vec<Value> = apps.iter().map(|app| without_secrets(app)).collect();
+        apps.retain(|app| wanted.iter().any(|one| one.id == app.id));
+    }
+    let fields: Vec<Value> = apps.iter().map(without_secrets).collect();
     let mut document = json!({"format": FORMAT, "version": VERSION, "applications": fields});
     if parsed.has(&WITH_SECRETS) {
-        let passphrase = new_passphrase()?;
+        if !std::io::stderr().is_terminal() {
+            return Err(EXPORT.usage("--with-secrets needs a terminal to ask for the passphrase"));
+        }
+        let passphrase = new_secret("Passphrase for the secrets: ")?;
         let secrets = apps.iter().map(|app| app.secrets().into_iter().collect());
         let secrets: Vec<HashMap<_, _>> = secrets.collect();
         let content = Zeroizing::new(json!(secrets).to_string().into_bytes());
@@ -91,9 +93,9 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
     let apps = document.get("applications").and_then(Value::as_array);
     let apps = apps.ok_or_else(|| no_such_file("it has no applications"))?;
     let secrets = secrets(&document, apps.len())?;
-    let home = data_dir()?;
-    let manager = Manager::open(&home)?;
-    let servers = Servers::known(&home, &manager)?;
+    let manager = Manager::open(&data_dir()?)?;
+    let (servers, default) = (manager.servers()?, manager.version()?.server);
+    let default = default.unwrap_or_else(|| "the relay on this machine".to_owned());
     let keeps = parsed.has(&KEEP_AUTOCONNECT);
     let mut wrong = 0;
     for (number, app) in apps.iter().enumerate() {
@@ -103,12 +105,12 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
             .unwrap_or("(unnamed)");
         match added(&manager, app, secrets.get(number), keeps) {
             Ok(Some(added)) => {
-                if parsed.has(&JSON) {
-                    print(&format!("{}\n", json!(added)))?;
+                if parsed.wants_json() {
+                    print_json_line(&added)?;
                 } else {
                     print(&format!("{}\t{}\n", added.id, printable(name)))?;
                 }
-                let would = would_do(&added, is_armed(app) && !keeps, &servers);
+                let would = would_do(&added, is_armed(app) && !keeps, &servers, &default);
                 warn(&format!("{}: {would}", quoted(name)));
                 let warning = warning::of_imported(&added);
                 for what in lacking(&added).into_iter().chain(warning) {
@@ -131,40 +133,27 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// Where applications are connected through.
-struct Servers {
-    list: ServerList,
-    /// Of those that name none: as the running manager says, else the default of the list.
-    default: String,
-}
-
-impl Servers {
-    fn known(home: &DataDir, manager: &Manager) -> Result<Self, Failure> {
-        let list = ServerStore::new(home.clone()).look()?;
-        let default = manager.version()?.server;
-        let default = default.unwrap_or_else(|| "the relay on this machine".to_owned());
-        Ok(Self { list, default })
-    }
-}
-
 /// True if it connects by itself.
 fn is_armed(app: &Value) -> bool {
     app.get("autoconnect").and_then(Value::as_bool) == Some(true)
 }
 
-/// Describes autoconnect and server of an added application; `was_armed` if the file has autoconnect.
-fn would_do(added: &App, was_armed: bool, servers: &Servers) -> String {
+/// Describes autoconnect and server of an added application; `was_armed` if the file has autoconnect. `default` is the
+/// server of those that name none.
+fn would_do(added: &App, was_armed: bool, servers: &[Server], default: &str) -> String {
     let by_itself = match (added.autoconnect, was_armed) {
         (true, _) => "yes",
         (false, true) => "no (yes in the file; --keep-autoconnect keeps that)",
         (false, false) => "no",
     };
+    let is_known = |url| {
+        let mut known = servers.iter().filter(|server| server.known);
+        known.any(|server| is_same_server(&server.url, url))
+    };
     let (server, unknown) = match added.server.as_deref() {
-        None => (servers.default.as_str(), ""),
-        Some(url) => match ServerUrl::parse(url, true) {
-            Ok(parsed) if servers.list.get(parsed.origin()).is_some() => (url, ""),
-            _ => (url, ", not in your list of relays"),
-        },
+        None => (default, ""),
+        Some(url) if is_known(url) => (url, ""),
+        Some(url) => (url, ", not in your list of relays"),
     };
     format!(
         "autoconnect: {by_itself}; server: {}{unknown}",
@@ -175,7 +164,7 @@ fn would_do(added: &App, was_armed: bool, servers: &Servers) -> String {
 /// Lists what an added application lacks.
 fn lacking(added: &App) -> Vec<String> {
     let password = (added.protocol.is_database() && !added.has_db_pass).then(|| {
-        let name = of_app(added).name;
+        let name = called(added);
         format!("has no password: run 'postern app edit {name}' with {PASSWORD_VARIABLE} set")
     });
     let code = added
@@ -196,11 +185,11 @@ fn added(
     if is_armed(app) && !keeps_autoconnect {
         fields.insert("autoconnect".to_owned(), Value::Bool(false));
     }
-    let name = fields.get("name").and_then(Value::as_str);
-    let apps = manager.apps().map_err(Failure::from);
-    let there = apps.and_then(|apps| named(&apps, name));
-    if name.is_some() && !matches!(there, Ok(None)) {
-        return Ok(None);
+    if let Some(name) = fields.get("name").and_then(Value::as_str) {
+        let apps = manager.apps().unwrap_or_default();
+        if !matches!(named(&apps, name), Ok(None)) {
+            return Ok(None);
+        }
     }
     let secrets = secrets.and_then(Value::as_object).into_iter().flatten();
     let is_secret = |name| field(name).is_some_and(|field| field.kind == Kind::Secret);
@@ -213,16 +202,12 @@ fn added(
 
 fn read(file: &str) -> Result<Value, Failure> {
     let mut bytes = Vec::new();
-    let shown = quoted(file);
+    let mut read = |from: &mut dyn Read| from.take(FILE_CAP + 1).read_to_end(&mut bytes);
     let read = match file {
-        "-" => std::io::stdin()
-            .lock()
-            .take(FILE_CAP + 1)
-            .read_to_end(&mut bytes),
-        path => std::fs::File::open(path)
-            .and_then(|file| file.take(FILE_CAP + 1).read_to_end(&mut bytes)),
+        "-" => read(&mut std::io::stdin()),
+        path => std::fs::File::open(path).and_then(|mut file| read(&mut file)),
     };
-    read.map_err(|error| Failure::operation(format!("cannot read {shown}: {error}")))?;
+    read.map_err(|error| Failure::operation(format!("cannot read {}: {error}", quoted(file))))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > FILE_CAP) {
         return Err(no_such_file("it is larger than 4 MiB"));
     }
@@ -263,11 +248,4 @@ fn secrets(document: &Value, count: usize) -> Result<Vec<Value>, Failure> {
     Err(no_such_file(
         "its numbers of secrets and applications differ",
     ))
-}
-
-fn new_passphrase() -> Result<Zeroizing<String>, Failure> {
-    if !std::io::stderr().is_terminal() {
-        return Err(EXPORT.usage("--with-secrets needs a terminal to ask for the passphrase"));
-    }
-    new_secret("Passphrase for the secrets: ")
 }

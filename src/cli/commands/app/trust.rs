@@ -1,14 +1,18 @@
-//! `postern app trust` and `postern server trust`: a changed host key, shown beside the known one, and accepted by whoever knows why it changed.
+//! `postern app trust` and `postern server trust`: a changed host key, shown beside the known one, and accepted by
+//! whoever knows why it changed.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 
-use super::select::running;
+use serde_json::json;
+
+use super::select::{called, find};
 use crate::api::HostKey;
 use crate::cli::args::app::YES;
 use crate::cli::args::command::Parsed;
-use crate::cli::failure::{Failure, REFUSED, printable, quoted};
+use crate::cli::failure::{Failure, REFUSED, printable, quoted, say};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_json_line};
+use crate::cli::serve::data_dir;
 
 /// Error with both fingerprints and the command to run, as in `app trust shop`.
 pub(super) fn failure(key: &HostKey, command: &str) -> Failure {
@@ -27,19 +31,24 @@ pub(super) fn failure(key: &HostKey, command: &str) -> Failure {
 pub(in crate::cli::commands) fn ask(key: &HostKey, parsed: &Parsed) -> Result<(), Failure> {
     let [server, known, offered] =
         [&key.server, &key.known, &key.offered].map(|text| printable(text));
-    print(&format!(
-        "server   {server}\nknown    {known}\noffered  {offered}\n"
-    ))?;
-    match is_wanted(parsed, key)? {
+    let text = format!("server   {server}\nknown    {known}\noffered  {offered}\n");
+    match parsed.wants_json() {
+        true => say(&text),
+        false => print(&text)?,
+    }
+    let is_wanted = is_wanted(parsed, key).and_then(|is_wanted| match is_wanted {
         true => Ok(()),
         false => Err(Failure::operation("the new key is not trusted").exit_status(REFUSED)),
-    }
+    });
+    is_wanted.map_err(|failure| failure.answer(json!({"host_key": key})))
 }
 
 /// Runs the command.
 pub(super) fn trust(parsed: &Parsed) -> Result<(), Failure> {
-    let (manager, app) = running(parsed)?;
-    let name = app.name;
+    let manager = Manager::running(&data_dir()?)?;
+    let apps = manager.apps()?;
+    let app = find(&apps, parsed.operand())?;
+    let name = called(app);
     let Some(change) = change_of(&manager, &app.id)? else {
         let message = format!("the host key of {name} has not changed");
         let hint = format!("'postern app connect {name}' reports a changed key");
@@ -47,6 +56,9 @@ pub(super) fn trust(parsed: &Parsed) -> Result<(), Failure> {
     };
     ask(&change, parsed)?;
     manager.trust(&change)?;
+    if parsed.wants_json() {
+        return print_json_line(&json!({"id": app.id, "host_key": change}));
+    }
     print(&format!(
         "The new key is trusted. 'postern app connect {name}' waits for the connection.\n"
     ))
@@ -83,11 +95,9 @@ fn is_wanted(parsed: &Parsed, change: &HostKey) -> Result<bool, Failure> {
         ));
     }
     let unanswered = |error: std::io::Error| Failure::operation(format!("cannot ask: {error}"));
-    write!(
-        std::io::stderr(),
-        "Check the offered key with the relay's operator, not through this connection.\nTrust it? [y/N] "
-    )
-    .map_err(unanswered)?;
+    say(
+        "Check the offered key with the relay's operator, not through this connection.\nTrust it? [y/N] ",
+    );
     let mut answer = String::new();
     std::io::stdin()
         .lock()

@@ -1,11 +1,13 @@
 //! Warnings of `postern app add` and `app import`.
 
 use crate::api::App;
+use crate::cli::failure::warn;
 
 /// Warns if a database was added with flags that reduce its protection.
-pub(super) fn of(app: &App) -> Option<String> {
-    let (what, given) = less_protection(app)?;
-    Some(format!("once connected, {what} ({given})"))
+pub(super) fn tell(app: &App) {
+    if let Some((what, given)) = less_protection(app) {
+        warn(&format!("once connected, {what} ({given})"));
+    }
 }
 
 /// Warns if an imported database has reduced protection.

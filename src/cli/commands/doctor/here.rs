@@ -197,6 +197,10 @@ pub(super) fn manager(home: &DataDir) -> Finding {
 pub(super) fn ports(home: &DataDir) -> Vec<Finding> {
     let manager = Manager::find(home).ok().flatten();
     let own = manager.map(|manager| format!("(process {})", manager.pid));
+    let is_in_use = |port| {
+        let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+    };
     let of_port = |(port, what): &(u16, &str)| match port_holder::of_loopback(*port) {
         // The system may not tell who listens.
         None if is_in_use(*port) => Finding::note(
@@ -229,11 +233,6 @@ fn loopback() -> Option<Finding> {
         format!("127.0.0.1 cannot be reached: {error}"),
         "start the network of this machine ('ip link set lo up')",
     ))
-}
-
-fn is_in_use(port: u16) -> bool {
-    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-    bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
 }
 
 /// Checks that the clock is plausible; the server's clock tells more.

@@ -1,7 +1,6 @@
 //! Checks of other machines: servers, their tunnels, and the applications.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::finding::Finding;
 use super::here::{Files, clock_of};
@@ -216,29 +215,7 @@ fn host_key(server: &ServerUrl, address: &str, key: Result<HostKeyChange, String
 
 /// Each application's target, some at a time, in their order.
 pub(super) fn applications(files: &Files) -> Vec<Finding> {
-    let apps = &files.apps;
-    let next = AtomicUsize::new(0);
-    let ask = || {
-        let mut answers = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            match apps.get(number) {
-                Some(app) => answers.push((number, look_at_application(app))),
-                None => return answers,
-            }
-        }
-    };
-    // They end with the last answer, which this waits for.
-    let mut answers: Vec<_> = std::thread::scope(|scope| {
-        let asking: Vec<_> = (0..AT_ONCE.min(apps.len()))
-            .map(|_| scope.spawn(ask))
-            .collect();
-        let joined = asking.into_iter().filter_map(|thread| thread.join().ok());
-        joined.flatten().collect()
-    });
-    answers.sort_by_key(|(number, _)| *number);
-    let pairs = apps.iter().zip(answers);
-    let finding = |(app, (_, answer)): (&AppConfig, (usize, Result<(), String>))| match answer {
+    let finding = |app: &AppConfig| match look_at_application(app) {
         Ok(()) => Finding::good(
             "application",
             format!("{}: {} answers", app.name, app.address()),
@@ -249,5 +226,14 @@ pub(super) fn applications(files: &Files) -> Vec<Finding> {
             "start it, or correct its address (see 'postern app list')",
         ),
     };
-    pairs.map(finding).collect()
+    let some = files.apps.chunks(AT_ONCE).flat_map(|some| {
+        // They end with the last answer, which this waits for.
+        std::thread::scope(|scope| {
+            let asking = some.iter().map(|app| scope.spawn(move || finding(app)));
+            let asking: Vec<_> = asking.collect();
+            let joined = asking.into_iter().filter_map(|thread| thread.join().ok());
+            joined.collect::<Vec<_>>()
+        })
+    });
+    some.collect()
 }

@@ -7,21 +7,17 @@ use std::time::SystemTime;
 use crossbeam_channel::Receiver;
 
 use crate::cli::failure::printable;
-use crate::http::InvalidHost;
 use crate::plugin::{GuestInForce, Served, SignIn};
 use crate::sqlweb::WebClient;
 use crate::tunnel::client::Serve;
 
-/// A web client for an application.
-pub(super) struct Client(pub(super) Arc<WebClient>);
-
-impl Served for Client {
+impl Served for Arc<WebClient> {
     fn address(&self) -> SocketAddr {
-        self.0.address()
+        WebClient::address(self)
     }
 
     fn streams(&self) -> Serve {
-        let server = self.0.streams();
+        let server = WebClient::streams(self);
         Arc::new(move |stream| {
             let end = stream.ender();
             server.serve(stream, end);
@@ -29,56 +25,51 @@ impl Served for Client {
     }
 
     fn url(&self) -> String {
-        let url = self.0.auth_url.as_ref().unwrap_or(&self.0.url);
-        url.clone()
+        self.auth_url.as_ref().unwrap_or(&self.url).clone()
     }
 
     fn set_code(&self, code: &str) {
-        self.0.set_guest_code(code);
+        self.set_guest_code(code);
     }
 
     fn allow_host(&self, host: &str, is_https: bool) -> Result<(), String> {
-        let allowed = allow(&self.0, host, is_https);
+        let hosts = self.hosts();
+        let allowed = match is_https {
+            true => hosts.allow_https(host),
+            false => hosts.allow(host),
+        };
         allowed.map_err(|error| error.to_string())
     }
 
     fn disallow_host(&self, host: &str) {
-        self.0.hosts().disallow(host);
+        self.hosts().disallow(host);
     }
 
     fn believe_origins(&self, is_ours: bool) {
-        self.0.believe_origins(is_ours);
+        WebClient::believe_origins(self, is_ours);
     }
 
     fn ends_at(&self, expires: SystemTime) {
-        self.0.ends_at(expires);
+        WebClient::ends_at(self, expires);
     }
 
     fn guest(&self) -> Option<Arc<GuestInForce>> {
-        self.0.guest()
+        WebClient::guest(self)
     }
 
     fn sign_in(&self) -> SignIn {
-        let sign_in = self.0.sign_in();
+        let sign_in = WebClient::sign_in(self);
         Arc::new(move || sign_in().map_err(|error| printable(&error)))
     }
 
     fn missed(&self) -> Receiver<()> {
-        self.0.missed()
+        WebClient::missed(self)
     }
 
     /// Unless somebody else has it too, who stops it.
     fn stop(self: Box<Self>) {
-        if let Some(client) = Arc::into_inner(self.0) {
+        if let Some(client) = Arc::into_inner(*self) {
             client.stop();
         }
-    }
-}
-
-fn allow(running: &WebClient, host: &str, is_https: bool) -> Result<(), InvalidHost> {
-    if is_https {
-        running.hosts().allow_https(host)
-    } else {
-        running.hosts().allow(host)
     }
 }

@@ -5,22 +5,22 @@ pub(in crate::cli::commands) mod prompt;
 mod settings;
 mod share;
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, Sender};
 
+use crate::cli::args::command::Parsed;
 use crate::cli::args::table::mysql::{COMMAND, NO_OPEN, VERBOSE};
-use crate::cli::failure::{Failure, printable, warn};
+use crate::cli::commands::sharing::teller;
+use crate::cli::failure::{Failure, printable, say, warn};
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
 use crate::cli::{browser, logging, serve};
 use crate::plugin::{Database, NotServed, Plugin, Served, tables_and_views};
 use crate::sqlweb::{self, Options, StartError, Target, TlsMode, WebClient};
 use crate::store::DataDir;
-use client::Client;
 use settings::{SHARED_QUERY_TIMEOUT, Settings};
 use share::ShareRequest;
 
@@ -51,50 +51,13 @@ impl Plugin for MySql {
     }
 
     fn run(&self, _protocol: &str, arguments: &[String]) -> Result<(), Failure> {
-        let parsed = COMMAND.parse(arguments)?;
-        let mut settings = Settings::read(&parsed)?;
-        logging::start(parsed.has(&VERBOSE));
-        let watch = SignalWatch::start()?;
-        let opens = !parsed.has(&NO_OPEN);
-        let mut share = settings.share.take();
-        let mut options = settings.ask()?;
-        options.is_shared = share.is_some();
-        options.guest = share.as_mut().and_then(|share| share.guest.take());
-        tell(&connecting(&options), share.is_some())?;
-        // After the questions, where most of the signals that end a start come.
-        options.home = DataDir::locate().ok();
-        let run_dir = serve::run_dir(options.home.as_ref(), &watch)?;
-        options.run_dir = run_dir.path().to_owned();
-        let shared = share.map(|request| Share {
-            request: request.of(&options.target),
-            run_dir: run_dir.path().to_owned(),
-        });
-        let readonly = options.readonly || options.guest.is_some();
-        let answered = tell_silence();
-        let again = options.clone();
-        let running = sqlweb::start(options);
-        drop(answered);
-        let running = match running {
-            Err(error) if error.is_expired() && prompt::can_ask() => {
-                warn(&format!("the password of {} has expired", user_of(&again)));
-                let new_password = prompt::new_secret("New password: ")?;
-                sqlweb::start(Options {
-                    new_password: Some(new_password),
-                    ..again
-                })
-            }
-            outcome => outcome,
-        };
-        let running = running.map_err(|error| {
-            Failure::verbatim(printable(&error.to_string())).hint_if(error.hint())
-        })?;
-        run_client(running, readonly, shared, opens, &watch)
+        COMMAND.run(arguments, |parsed| open(parsed).map_err(teller::failed))
     }
 
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed> {
         let bind = database.bind.clone();
         match sqlweb::start_with(options(database), &*bind) {
-            Ok(running) => Ok(Box::new(Client(Arc::new(running)))),
+            Ok(running) => Ok(Box::new(Arc::new(running))),
             Err(error) => Err(NotServed {
                 message: printable(&described(&error)),
                 is_denied: error.is_denied(),
@@ -110,6 +73,46 @@ impl Plugin for MySql {
     fn sweep(&self, database: Database) {
         sqlweb::sweep(options(database));
     }
+}
+
+/// Opens a web client, and shares it with `--share`.
+fn open(parsed: &Parsed) -> Result<(), Failure> {
+    let mut settings = Settings::read(parsed)?;
+    logging::start(parsed.has(&VERBOSE));
+    let watch = SignalWatch::start()?;
+    let opens = !parsed.has(&NO_OPEN);
+    let mut share = settings.share.take();
+    let mut options = settings.ask()?;
+    options.guest = share.as_mut().and_then(|share| share.guest.take());
+    match share {
+        // The link to send stands alone on standard output.
+        Some(_) => say(&connecting(&options)),
+        None => print(&connecting(&options))?,
+    }
+    // After the questions, where most of the signals that end a start come.
+    options.home = DataDir::locate().ok();
+    let run_dir = serve::run_dir(options.home.as_ref(), &watch)?;
+    options.run_dir = run_dir.path().to_owned();
+    let share = share.map(|request| request.of(&options.target));
+    let readonly = options.readonly || options.guest.is_some();
+    let answered = tell_silence();
+    let again = options.clone();
+    let running = sqlweb::start(options);
+    drop(answered);
+    let running = match running {
+        Err(error) if error.is_expired() && prompt::can_ask() => {
+            warn(&format!("the password of {} has expired", user_of(&again)));
+            let new_password = prompt::new_secret("New password: ")?;
+            sqlweb::start(Options {
+                new_password: Some(new_password),
+                ..again
+            })
+        }
+        outcome => outcome,
+    };
+    let running = running
+        .map_err(|error| Failure::verbatim(printable(&error.to_string())).hint_if(error.hint()))?;
+    run_client(running, readonly, share, opens, &watch, run_dir.path())
 }
 
 /// Options of a web client for an application's database.
@@ -146,7 +149,8 @@ fn described(error: &StartError) -> String {
     }
 }
 
-/// Says that nothing answers, unless what is returned is dropped before. Where there is no thread for that it is not said.
+/// Says that nothing answers, unless what is returned is dropped before. Where there is no thread for that it is not
+/// said.
 fn tell_silence() -> Sender<()> {
     let (answered, silence) = crossbeam_channel::bounded::<()>(0);
     let tell = move || {
@@ -184,29 +188,23 @@ fn connecting(options: &Options) -> String {
     )
 }
 
-/// Settings of `--share`.
-struct Share {
-    request: ShareRequest,
-    run_dir: PathBuf,
-}
-
 /// Says where the client is, and ends it at the first signal.
 fn run_client(
     running: WebClient,
     readonly: bool,
-    share: Option<Share>,
+    share: Option<ShareRequest>,
     opens: bool,
     watch: &SignalWatch,
+    run_dir: &Path,
 ) -> Result<(), Failure> {
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
     let running = Arc::new(running);
     let mut alone = None;
     let text = announcement(&running, readonly, share.is_some());
-    let told = if share.is_some() {
-        Ok(())
-    } else {
-        print(&text)
+    let told = match share {
+        Some(_) => Ok(()),
+        None => print(&text),
     };
     let ended = told.and_then(|()| {
         if opens {
@@ -218,30 +216,17 @@ fn run_client(
             return Ok(());
         };
         let home = serve::data_dir()?;
-        share.request.warn();
-        share.request.teller = share.request.teller.with_local(text);
-        let shared = share.request.run(&home, &running, &share.run_dir, &stopped);
-        alone = shared.0;
-        shared.1
+        share.warn();
+        share.teller.local = Some(text);
+        share.run(&home, &running, run_dir, &stopped, &mut alone)
     });
     serve::stop_in_time(move || {
         if let Some(alone) = alone {
             alone.stop();
         }
-        Box::new(Client(running)).stop();
+        Served::stop(Box::new(running));
     });
     ended
-}
-
-/// Says what is not the link to send: where there is one, it stands alone on standard output.
-fn tell(text: &str, is_shared: bool) -> Result<(), Failure> {
-    if is_shared {
-        // A failing stderr leaves nowhere to say so.
-        let text = crate::store::escaped(text);
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
-        return Ok(());
-    }
-    print(text)
 }
 
 /// The local link is called so where there is another one.

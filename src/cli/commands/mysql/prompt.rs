@@ -6,14 +6,14 @@
 
 use crate::net::poll::poll_until;
 use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use zeroize::Zeroizing;
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Failure, say};
 
 const DEFAULT_USER: &str = "root";
 /// How long a line may take on a stdin that is no terminal: a pipe that
@@ -179,12 +179,12 @@ impl Answers for Stdin {
 
     fn line(&mut self, question: &str) -> io::Result<Option<Zeroizing<String>>> {
         if self.is_terminal {
-            show(question);
+            say(question);
         }
         let line = self.next_line()?;
         if line.is_none() && self.is_terminal {
             // Ctrl-D leaves the cursor behind the question.
-            show("\n");
+            say("\n");
         }
         Ok(line)
     }
@@ -193,7 +193,7 @@ impl Answers for Stdin {
         match rpassword::prompt_password(question) {
             Ok(password) => Ok(Some(Zeroizing::new(password))),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                show("\n");
+                say("\n");
                 Ok(None)
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
@@ -226,11 +226,6 @@ pub(crate) fn asked(question: &str) -> Result<Zeroizing<String>, Failure> {
     let answer = rpassword::prompt_password(question);
     let answer = answer.map_err(|error| Failure::operation(format!("cannot ask: {error}")))?;
     Ok(Zeroizing::new(answer))
-}
-
-/// Questions go to stderr; one that cannot be shown is answered all the same.
-fn show(text: &str) {
-    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Flags of `postern mysql`, checked.
 
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::prompt::{self, Credentials, Given, Stdin};
+use super::prompt::{self, Given, Stdin};
 use super::share::ShareRequest;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::mysql::{
@@ -15,7 +15,8 @@ use crate::cli::args::table::mysql::{
 };
 use crate::cli::args::values::{PASSWORD_VARIABLE, socket_address, whole_seconds};
 use crate::cli::failure::Failure;
-use crate::cli::target::{self, Address};
+use crate::cli::target;
+use crate::net::authority;
 use crate::sqlweb::{Options, TlsMode};
 
 /// How long a statement may run where the web client is shared and nothing is said.
@@ -26,107 +27,83 @@ const QUERY_TIMEOUT_CAP: u64 = 31_536_000;
 
 /// The command line, read and checked.
 pub(super) struct Settings {
-    address: Address,
-    user: Option<String>,
-    password: Option<Zeroizing<String>>,
-    database: Option<String>,
-    readonly: bool,
-    invisible: bool,
-    listen: Option<SocketAddr>,
-    allow_hosts: Vec<String>,
-    tls: TlsMode,
-    query_timeout: Option<Duration>,
-    check_other_users: bool,
+    /// All but the account, the database and the directory for sockets.
+    options: Options,
+    given: Given,
     /// Share settings; none without `--share`.
     pub(super) share: Option<ShareRequest>,
 }
 
 impl Settings {
-    /// Checks every value before anything is asked or started.
+    /// Checks every value before anything is asked or started. A flag goes before the URL.
     pub(super) fn read(parsed: &Parsed) -> Result<Self, Failure> {
         let share = ShareRequest::read(parsed)?;
-        let readonly = share
-            .as_ref()
-            .map_or(parsed.has(&READONLY), |share| !share.readwrite);
-        let invisible = share
-            .as_ref()
-            .map_or(parsed.has(&INVISIBLE), |share| !share.visible);
-        let listen = parsed.value(&LISTEN).map(|text| listen(&text));
-        let allow_hosts = parsed.values(&ALLOW_HOST);
-        Ok(Self {
-            address: target::parse(parsed.operands().first().map(String::as_str))?,
-            user: parsed.value(&USER),
-            password: parsed.value(&PASSWORD).map(Zeroizing::new),
-            database: parsed.value(&DATABASE),
+        let (readonly, invisible) = match &share {
+            Some(share) => (!share.readwrite, !share.visible),
+            None => (parsed.has(&READONLY), parsed.has(&INVISIBLE)),
+        };
+        let listen = COMMAND.read(parsed, &LISTEN, |text| {
+            socket_address(text).ok_or("give ADDRESS:PORT, such as 127.0.0.1:8306 or [::1]:8306")
+        })?;
+        let tls = COMMAND.read(parsed, &TLS, tls)?;
+        let query_timeout = COMMAND.read(parsed, &QUERY_TIMEOUT, |text| {
+            whole_seconds(text, &(1..=QUERY_TIMEOUT_CAP))
+                .ok_or("give whole seconds from 1 to 31536000, or a time such as 5m")
+        })?;
+        let allow_hosts = parsed.values(&ALLOW_HOST).into_iter();
+        let address = target::parse(parsed.operands().first().map(String::as_str))?;
+        let (user, database) = (parsed.value(&USER), parsed.value(&DATABASE));
+        let user = user.or(address.user);
+        let password = parsed.value(&PASSWORD).map(Zeroizing::new);
+        let password = password.or(address.password);
+        let given = Given {
+            explicit: user.is_some() || password.is_some() || database.is_some(),
+            user,
+            password,
+            database: database.or(address.database),
+        };
+        let options = Options {
+            target: address.target,
+            user: String::new(),
+            password: Zeroizing::default(),
+            new_password: None,
+            database: None,
             readonly,
             invisible,
-            listen: listen
-                .transpose()?
-                .map(|at| protected(at, invisible))
-                .transpose()?,
+            listen: listen.map(|at| protected(at, invisible)).transpose()?,
             allow_hosts: allow_hosts
-                .iter()
-                .map(|text| allowed_host(text))
+                .map(|text| allowed_host(&text))
                 .collect::<Result<_, _>>()?,
-            tls: parsed
-                .value(&TLS)
-                .map_or(Ok(TlsMode::default()), |text| tls(&text))?,
-            query_timeout: parsed
-                .value(&QUERY_TIMEOUT)
-                .map(|text| seconds(&text))
-                .transpose()?
-                .or(share.as_ref().map(|_| SHARED_QUERY_TIMEOUT)),
+            tls: tls.unwrap_or_default(),
+            is_shared: share.is_some(),
+            statements: None,
+            query_timeout: query_timeout.or(share.as_ref().map(|_| SHARED_QUERY_TIMEOUT)),
             check_other_users: !parsed.has(&ALLOW_OTHER_USERS),
+            run_dir: PathBuf::new(),
+            guest: None,
+            home: None,
+        };
+        Ok(Self {
+            options,
+            given,
             share,
         })
     }
 
-    /// Returns the values known without asking. A flag goes before the URL, the URL before the environment.
-    fn given(&mut self) -> Result<Given, Failure> {
-        let user = self.user.take().or(self.address.user.take());
-        let password = self.password.take().or(self.address.password.take());
-        let explicit = user.is_some() || password.is_some() || self.database.is_some();
-        let password = match password {
-            None => password_of_environment()?,
-            given => given,
-        };
-        Ok(Given {
-            user,
-            password,
-            database: self.database.take().or(self.address.database.take()),
-            explicit,
-        })
-    }
-
-    /// Asks for the rest. The directory for sockets is still to be named.
+    /// Asks for what neither the line nor the environment says. The directory for sockets is still to be named.
     pub(super) fn ask(mut self) -> Result<Options, Failure> {
-        let given = self.given()?;
+        if self.given.password.is_none() {
+            self.given.password = password_of_environment()?;
+        }
         let mut stdin = Stdin::open()
             .map_err(|error| Failure::operation(format!("cannot read standard input: {error}")))?;
-        let credentials = prompt::complete(given, &mut stdin)?;
-        Ok(self.options(credentials))
-    }
-
-    fn options(self, credentials: Credentials) -> Options {
-        Options {
-            target: self.address.target,
+        let credentials = prompt::complete(self.given, &mut stdin)?;
+        Ok(Options {
             user: credentials.user,
             password: credentials.password,
-            new_password: None,
             database: credentials.database.filter(|name| !name.is_empty()),
-            readonly: self.readonly,
-            invisible: self.invisible,
-            listen: self.listen,
-            allow_hosts: self.allow_hosts,
-            tls: self.tls,
-            is_shared: false,
-            statements: None,
-            query_timeout: self.query_timeout,
-            check_other_users: self.check_other_users,
-            run_dir: PathBuf::new(),
-            guest: None,
-            home: None,
-        }
+            ..self.options
+        })
     }
 }
 
@@ -142,11 +119,6 @@ fn password_of_environment() -> Result<Option<Zeroizing<String>>, Failure> {
     }
 }
 
-fn listen(text: &str) -> Result<SocketAddr, Failure> {
-    let reason = "give ADDRESS:PORT, such as 127.0.0.1:8306 or [::1]:8306";
-    socket_address(text).ok_or_else(|| COMMAND.refuse(&LISTEN, text, reason))
-}
-
 fn protected(listen: SocketAddr, invisible: bool) -> Result<SocketAddr, Failure> {
     if invisible || listen.ip().to_canonical().is_loopback() {
         return Ok(listen);
@@ -159,41 +131,26 @@ fn protected(listen: SocketAddr, invisible: bool) -> Result<SocketAddr, Failure>
 /// A name or address as a `Host` header carries it, in lower case.
 fn allowed_host(text: &str) -> Result<String, Failure> {
     let refuse = |reason: &str| COMMAND.refuse(&ALLOW_HOST, text, reason);
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-        _ => (text, None),
-    };
+    let parts = authority::split(text);
+    let (host, port) = parts.ok_or_else(|| refuse("give HOST, HOST:PORT or [IPV6]:PORT"))?;
     if let Some(digits) = port {
         target::port(digits).map_err(refuse)?;
     }
-    match host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'))
-    {
-        Some(inner) if inner.parse::<std::net::Ipv6Addr>().is_ok() => {}
-        Some(_) => return Err(refuse("the brackets do not contain an IPv6 address")),
-        None => target::check_host(host).map_err(refuse)?,
+    if host.parse::<Ipv6Addr>().is_err() {
+        target::check_host(host).map_err(refuse)?;
     }
     Ok(text.to_ascii_lowercase())
 }
 
-fn tls(text: &str) -> Result<TlsMode, Failure> {
+fn tls(text: &str) -> Result<TlsMode, &'static str> {
     match text {
         "off" => Ok(TlsMode::Off),
         "prefer" => Ok(TlsMode::Prefer),
         "require" => Ok(TlsMode::Require),
         "verify-ca" => Ok(TlsMode::VerifyCa),
         "verify" => Ok(TlsMode::Verify),
-        _ => Err(COMMAND.refuse(&TLS, text, "give off, prefer, require, verify-ca or verify")),
+        _ => Err("give off, prefer, require, verify-ca or verify"),
     }
-}
-
-fn seconds(text: &str) -> Result<Duration, Failure> {
-    whole_seconds(text, &(1..=QUERY_TIMEOUT_CAP)).ok_or_else(|| {
-        let reason =
-            format!("give whole seconds from 1 to {QUERY_TIMEOUT_CAP}, or a time such as 5m");
-        COMMAND.refuse(&QUERY_TIMEOUT, text, reason)
-    })
 }
 
 #[cfg(test)]
@@ -230,10 +187,12 @@ mod tests {
             "-v",
         ])
         .unwrap();
-        assert_eq!(settings.address.target.to_string(), "db:3307");
-        assert_eq!(settings.user.as_deref(), Some("u"));
-        assert_eq!(settings.password.as_ref().unwrap().as_str(), "p");
-        assert_eq!(settings.database.as_deref(), Some("shop"));
+        let given = settings.given;
+        assert_eq!(given.user.as_deref(), Some("u"));
+        assert_eq!(given.password.as_ref().unwrap().as_str(), "p");
+        assert_eq!(given.database.as_deref(), Some("shop"));
+        let settings = settings.options;
+        assert_eq!(settings.target.to_string(), "db:3307");
         assert!(settings.readonly && settings.invisible && !settings.check_other_users);
         assert_eq!(settings.listen.unwrap().to_string(), "0.0.0.0:0");
         assert_eq!(settings.allow_hosts, ["a.example", "[::1]:80"]);
@@ -243,7 +202,7 @@ mod tests {
 
     #[test]
     fn without_flags_the_defaults_hold() {
-        let settings = read(&[]).unwrap();
+        let settings = read(&[]).unwrap().options;
         assert!(!settings.readonly && !settings.invisible && settings.check_other_users);
         assert_eq!((settings.tls, settings.listen), (TlsMode::Prefer, None));
         assert_eq!(settings.query_timeout, None);
@@ -317,24 +276,15 @@ mod tests {
     #[test]
     fn a_flag_goes_before_the_url() {
         let url = "mysql://url:urlpass@db/urldb";
-        let given = read(&[url]).unwrap().given().unwrap();
+        let given = read(&[url]).unwrap().given;
         assert_eq!(given.user.as_deref(), Some("url"));
         assert_eq!(given.password.unwrap().as_str(), "urlpass");
         assert_eq!(given.database.as_deref(), Some("urldb"));
         let flags = ["--db-user", "f", "--db-pass", "", "--db-name", "fdb"];
-        let given = read(&[&[url], &flags[..]].concat())
-            .unwrap()
-            .given()
-            .unwrap();
+        let given = read(&[&[url], &flags[..]].concat()).unwrap().given;
         assert_eq!(given.user.as_deref(), Some("f"));
         assert_eq!(given.password.unwrap().as_str(), "");
         assert_eq!(given.database.as_deref(), Some("fdb"));
-        assert!(
-            !read(&["mysql://db/shop"])
-                .unwrap()
-                .given()
-                .unwrap()
-                .explicit
-        );
+        assert!(!read(&["mysql://db/shop"]).unwrap().given.explicit);
     }
 }

@@ -7,15 +7,14 @@ use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use crossbeam_channel::Receiver;
-use serde_json::{Value, json};
+use serde_json::json;
+use zeroize::Zeroizing;
 
-use super::client::Client;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::GUEST;
 use crate::cli::args::table::mysql::{COMMAND, OF_SHARING, READWRITE, SHARE, VISIBLE};
 use crate::cli::commands::sharing::alone::Alone;
 use crate::cli::commands::sharing::line::{given_token, name_by_target, server};
-use crate::cli::commands::sharing::session::Session;
 use crate::cli::commands::sharing::teller::Teller;
 use crate::cli::failure::Failure;
 use crate::cli::fields::{self, Fields};
@@ -32,7 +31,7 @@ const ELSEWHERE: (&str, u16) = ("127.0.0.1", 3306);
 /// Share settings, checked.
 pub(super) struct ShareRequest {
     server: Option<ServerUrl>,
-    enroll_token: Option<String>,
+    enroll_token: Option<Zeroizing<String>>,
     fields: Fields,
     /// The account that everybody works as.
     pub(super) guest: Option<Guest>,
@@ -67,7 +66,7 @@ impl ShareRequest {
         fields::checked(&COMMAND, &fields)?;
         Ok(Some(Self {
             guest,
-            server: server(&COMMAND, parsed)?,
+            server: server(&COMMAND, parsed, false)?,
             enroll_token: given_token(parsed),
             teller: Teller::new(parsed),
             fields,
@@ -103,29 +102,24 @@ impl ShareRequest {
         self
     }
 
-    /// Shares the web client until a message on `stop`, or until its time is over.
+    /// Shares the web client until a message on `stop`, or until its time is over. Its manager is put into `alone`, to
+    /// be stopped.
     pub(super) fn run(
         self,
         home: &DataDir,
         client: &Arc<WebClient>,
         run_dir: &Path,
         stop: &Receiver<()>,
-    ) -> (Option<Alone>, Result<(), Failure>) {
+        alone: &mut Option<Alone>,
+    ) -> Result<(), Failure> {
         // Lives as long as the process, of which there is one share.
         let lender: &'static Lender = Box::leak(Box::new(Lender(Arc::downgrade(client))));
-        let input = fields::checked(&COMMAND, &self.fields);
-        let alone = chosen_server(home, self.server, self.enroll_token.map(Into::into))
-            .map_err(|why| Failure::operation(format!("cannot share: {why}")))
-            .and_then(|chosen| Alone::start(home, run_dir, chosen, None, lender));
-        let (input, mut alone) = match (input, alone) {
-            (Ok(input), Ok(alone)) => (input, alone),
-            (Err(failure), alone) => return (alone.ok(), Err(failure)),
-            (_, Err(failure)) => return (None, Err(failure)),
-        };
-        let ended = Session::begin(home, alone.manager(), self.fields, (&input, &self.teller))
-            .and_then(|session| session.run(&self.teller, stop, || alone.keep()))
-            .map(drop);
-        (Some(alone), ended)
+        let input = fields::checked(&COMMAND, &self.fields)?;
+        let chosen = chosen_server(home, self.server, self.enroll_token)
+            .map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
+        let alone = alone.insert(Alone::start(home, run_dir, chosen, None, lender)?);
+        let ended = alone.share(home, self.fields, (&input, &self.teller), stop);
+        ended.map(drop)
     }
 }
 
@@ -137,8 +131,7 @@ fn guest(fields: &mut Fields, parsed: &Parsed) -> Result<Option<Guest>, Failure>
     }
     let grants: Result<Vec<Grant>, _> = grants.iter().map(|text| Grant::parse(text)).collect();
     let grants = grants.map_err(|wrong| COMMAND.usage(format!("--guest {wrong}")))?;
-    let said = fields.get("expires").and_then(Value::as_str);
-    let expires = said.and_then(parse_rfc3339);
+    let expires = fields::text(fields, "expires").and_then(parse_rfc3339);
     let expires = expires.unwrap_or_else(|| SystemTime::now() + GUESTS_LIFE);
     fields::set_expiry(fields, expires);
     Ok(Some(Guest { grants, expires }))
@@ -157,7 +150,7 @@ impl WebClients for Lender {
         // It goes on when it is not shared any more: the command has it too.
         let client = self.0.upgrade()?;
         client.note_in(database.statements);
-        Some(Ok(Box::new(Client(client))))
+        Some(Ok(Box::new(client)))
     }
 
     /// Nobody asks for them here.

@@ -1,19 +1,18 @@
-//! `postern relay list`, `revoke`, `allow`, `recover` and `status-url`.
+//! `postern relay list`, `revoke`, `allow`, `release`, `transfer`, `recover` and `status-url`.
 
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use super::operator::{Operator, of_state};
-use super::state_dir::claim;
+use super::operator::Operator;
+use super::state_dir::{claim, of_state};
 use crate::api::relay::{Application, Connector, DisabledInvite, Figures, InvitedBy, Status};
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::{JSON, WIDE};
-use crate::cli::columns::{print_fitting, shown};
+use crate::cli::args::table::relay::FORCE;
+use crate::cli::columns::{print_list, shown};
 use crate::cli::commands::sharing::figures::size;
-use crate::cli::failure::{Failure, printable, quoted};
-use crate::cli::output::{print, print_json};
+use crate::cli::failure::{Failure, printable, quoted, say};
+use crate::cli::output::print;
 use crate::relay;
-use crate::store::DataDir;
 
 /// The label comes first: it is what the operator knows people by.
 const HEADING: [&str; 13] = [
@@ -36,17 +35,14 @@ const HEADING: [&str; 13] = [
 const FIRST: [&str; 5] = ["LABEL", "STATUS", "TARGET", "URL", "NAME"];
 
 /// Prints a line an application, and one for each connector without any.
-pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
-    let operator = Operator::of(data)?;
+pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
+    let operator = Operator::of(parsed)?;
     let status = operator.status()?;
-    let urls = SiteUrls::of(&status);
+    let urls = site_urls(&status);
     let connectors = listed(status, operator.is_running());
-    if parsed.has(&JSON) {
-        return print_json(&connectors);
-    }
     let rows: Vec<_> = connectors.iter().flat_map(|of| rows(of, &urls)).collect();
     let hint = "No connectors yet. 'postern start --server URL' on another machine enrols one.";
-    print_fitting(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
+    print_list(parsed, &connectors, (HEADING, &FIRST), &rows, hint)
 }
 
 /// A connector, enrolled or revoked, as `--json` prints it. Its `label` is that of its invite, else its machine's.
@@ -127,35 +123,21 @@ impl Listed {
     }
 }
 
-/// The text before and after the name in the URL of a site. A relay that does not run has none: its state does not
-/// contain them.
-#[derive(Default)]
-struct SiteUrls {
-    before: String,
-    after: String,
-}
-
-impl SiteUrls {
-    fn of(status: &Status) -> Self {
-        let Some((scheme, host)) = status.url.split_once("://") else {
-            return Self::default();
-        };
-        let port = host.trim_end_matches('/').rsplit_once(':');
-        let port = port.map_or_else(String::new, |(_, port)| format!(":{port}"));
-        Self {
-            before: format!("{scheme}://"),
-            after: format!(".{}{port}/", status.domain),
-        }
-    }
-
-    fn url(&self, name: &str) -> String {
-        format!("{}{name}{}", self.before, self.after)
-    }
+/// The URLs of sites, by name. A relay that does not run has none: its state does not contain them.
+fn site_urls(status: &Status) -> impl Fn(&str) -> String + use<> {
+    let (scheme, host) = status.url.split_once("://").unwrap_or_default();
+    let port = host.trim_end_matches('/').rsplit_once(':');
+    let port = port.map_or_else(String::new, |(_, port)| format!(":{port}"));
+    let (before, after) = match scheme {
+        "" => Default::default(),
+        _ => (format!("{scheme}://"), format!(".{}{port}/", status.domain)),
+    };
+    move |name| format!("{before}{name}{after}")
 }
 
 /// Finds the connector of this name, or else of this label if only one has it; `is_revoked` selects revoked ones. An
 /// unknown name stays as it is, for the relay to refuse.
-fn named(operator: &Operator<'_>, called: &str, is_revoked: bool) -> Result<String, Failure> {
+fn named(operator: &Operator, called: &str, is_revoked: bool) -> Result<String, Failure> {
     let all = listed(operator.status()?, operator.is_running());
     let all = || all.iter().filter(|of| of.is_revoked() == is_revoked);
     if all().any(|of| of.connector.name == called) {
@@ -180,15 +162,15 @@ fn named(operator: &Operator<'_>, called: &str, is_revoked: bool) -> Result<Stri
 
 /// Prints where the operator signs in to the status page of the relay that runs: also of the one that is embedded in
 /// `postern start`. The code in it is new each time.
-pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
-    let link = Operator::of(data)?.link()?;
+pub(super) fn status_url(parsed: &Parsed) -> Result<(), Failure> {
+    let link = Operator::of(parsed)?.link()?;
     print(&format!("{}\n", printable(&link.url)))
 }
 
 /// Revokes a connector, and tells the effect on the invite that it used.
-pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
-    let operator = Operator::of(data)?;
-    let done = operator.revoke(&named(&operator, name, false)?)?;
+pub(super) fn revoke(parsed: &Parsed) -> Result<(), Failure> {
+    let operator = Operator::of(parsed)?;
+    let done = operator.revoke(&named(&operator, parsed.operand(), false)?)?;
     let name = printable(&done.revoked);
     print(&format!(
         "{name} is revoked until 'postern relay allow {name}'; its names and ports stay reserved for 30 days.\n{}",
@@ -196,15 +178,18 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
     ))?;
     operator.warn_offline();
     if !done.untold.is_empty() {
-        eprintln!(
-            "These relays of the fleet do not know it yet and will read it from the store: {}",
+        say(&format!(
+            "These relays of the fleet do not know it yet and will read it from the store: {}\n",
             printable(&done.untold.join(", "))
-        );
+        ));
     }
-    if !done.saved {
-        return Err(not_saved(&name));
+    if done.saved {
+        return Ok(());
     }
-    Ok(())
+    let message =
+        format!("{name} is revoked, but only until the relay restarts: it could not be saved");
+    let hint = "see the relay's log; once that is fixed, the relay's next change (such as a connector's call) saves it";
+    Err(Failure::operation(message).hint(hint))
 }
 
 /// Describes the effect on the invite, with the new token, which is a secret.
@@ -238,23 +223,17 @@ fn invite_name(id: &str, label: &str) -> String {
     shown(format!("{id} {label}").trim())
 }
 
-fn not_saved(name: &str) -> Failure {
-    Failure::operation(format!(
-        "{name} is revoked, but only until the relay restarts: it could not be saved"
-    ))
-    .hint("see the relay's log; once that is fixed, the relay's next change (such as a connector's call) saves it")
-}
-
 /// Accepts what is lost of a damaged state, so that the relay starts again.
-pub(super) fn recover(data: &DataDir) -> Result<(), Failure> {
-    if Operator::of(data)?.is_running() {
+pub(super) fn recover(parsed: &Parsed) -> Result<(), Failure> {
+    let operator = Operator::of(parsed)?;
+    if operator.is_running() {
         return Err(
             Failure::operation("a relay is running on it, so its state is readable")
                 .hint("'postern relay list' shows who is enrolled and revoked"),
         );
     }
-    let _instance = claim(data)?;
-    let recovered = relay::recover(data).map_err(of_state)?;
+    let _instance = claim(&operator.data)?;
+    let recovered = relay::recover(&operator.data).map_err(of_state)?;
     if recovered.aside.is_empty() {
         return print("nothing is damaged\n");
     }
@@ -275,9 +254,9 @@ pub(super) fn recover(data: &DataDir) -> Result<(), Failure> {
 }
 
 /// Undoes that.
-pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
-    let operator = Operator::of(data)?;
-    let done = operator.allow(&named(&operator, name, true)?)?;
+pub(super) fn allow(parsed: &Parsed) -> Result<(), Failure> {
+    let operator = Operator::of(parsed)?;
+    let done = operator.allow(&named(&operator, parsed.operand(), true)?)?;
     let name = printable(&done.allowed);
     let how = if done.restored {
         "it is enrolled again, with the names and ports still reserved for it"
@@ -290,6 +269,31 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
         ""
     };
     print(&format!("allowed {name}: {how}{invite}\n"))?;
+    operator.warn_offline();
+    Ok(())
+}
+
+/// Releases a site's name, or transfers it to the connector of the second operand.
+pub(super) fn take_name(parsed: &Parsed) -> Result<(), Failure> {
+    let [site, to @ ..] = parsed.operands() else {
+        return Ok(());
+    };
+    let operator = Operator::of(parsed)?;
+    let to = to.first().map(String::as_str);
+    let taken = operator.take_name(site, to, parsed.has(&FORCE))?;
+    let ended = if taken.ended {
+        " The site that had it was disconnected and returns under another name."
+    } else {
+        ""
+    };
+    let site = quoted(site);
+    print(&match taken.connector {
+        Some(by) => format!(
+            "transferred {site} to {}: its next connect with this name gets it, within 30 days.{ended}\n",
+            printable(&by)
+        ),
+        None => format!("released {site}: any connector can have it now.{ended}\n"),
+    })?;
     operator.warn_offline();
     Ok(())
 }
@@ -316,7 +320,7 @@ fn quota(of: &Listed) -> String {
 }
 
 /// A row for each application, or for each reserved site of a revoked connector.
-fn rows(of: &Listed, urls: &SiteUrls) -> Vec<[String; 13]> {
+fn rows(of: &Listed, urls: impl Fn(&str) -> String) -> Vec<[String; 13]> {
     let own = &of.connector;
     let invite = own.invite.as_ref();
     let invite = invite.map_or_else(String::new, |InvitedBy { id, label }| {
@@ -344,7 +348,7 @@ fn rows(of: &Listed, urls: &SiteUrls) -> Vec<[String; 13]> {
     let applications = applications.map(|of| row(of.status, &of.application));
     let reserved = of.sites.iter().flatten().map(|site| {
         let reserved = Application {
-            url: urls.url(site),
+            url: urls(site),
             ..Application::default()
         };
         row(of.status, &reserved)

@@ -3,11 +3,8 @@
 use super::operator::Operator;
 use crate::api::relay::Peer;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::{JSON, WIDE};
-use crate::cli::columns::{print_fitting, shown};
-use crate::cli::failure::Failure;
-use crate::cli::output::print_json;
-use crate::store::DataDir;
+use crate::cli::columns::{print_list, shown};
+use crate::cli::failure::{Failure, say};
 
 const HEADING: [&str; 6] = [
     "RELAY",
@@ -22,22 +19,19 @@ const HEADING: [&str; 6] = [
 const FIRST: [&str; 5] = ["RELAY", "STATE", "CONNECTORS", "TUNNELS AT", "VERSION"];
 
 /// Prints a line a relay.
-pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
-    let operator = Operator::of(data)?;
+pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
+    let operator = Operator::of(parsed)?;
     operator.must_run("start it, or give another relay's directory with --data")?;
     let status = operator.status()?;
     let relays = status.relays.ok_or_else(|| {
         Failure::operation("this relay is not part of a fleet")
             .hint("start relays with --store to share their state")
     })?;
-    if parsed.has(&JSON) {
-        return print_json(&relays);
-    }
     let rows: Vec<_> = relays.iter().map(row).collect();
-    print_fitting(HEADING, &FIRST, &rows, ("", parsed.has(&WIDE)))?;
-    if status.store.as_deref() == Some("away") {
-        eprintln!(
-            "The store is unreachable: existing connections continue, nothing new is accepted until it is back."
+    print_list(parsed, &relays, (HEADING, &FIRST), &rows, "")?;
+    if status.store.as_deref() == Some("away") && !parsed.wants_json() {
+        say(
+            "The store is unreachable: existing connections continue, nothing new is accepted until it is back.\n",
         );
     }
     Ok(())

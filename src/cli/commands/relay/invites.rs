@@ -5,34 +5,32 @@ use zeroize::Zeroizing;
 
 use super::operator::Operator;
 use crate::api::relay::Invite;
-use crate::cli::args::command::{Command, Parsed};
+use crate::cli::args::command::Parsed;
 use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
-use crate::cli::args::table::{JSON, WIDE};
 use crate::cli::args::values::{duration, whole_number};
 use crate::cli::clock::Zone;
-use crate::cli::columns::{print_fitting, shown};
+use crate::cli::columns::{print_list, shown};
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::output::{print, print_json};
 use crate::relay::InviteTerms;
-use crate::store::DataDir;
 
 const HEADING: [&str; 7] = ["ID", "STATUS", "USED", "MADE", "ENDS", "LABEL", "BY"];
 /// Columns that an operator reads first.
 const FIRST: [&str; 6] = ["LABEL", "ID", "STATUS", "USED", "ENDS", "BY"];
 
 /// Makes an invite, and prints its token.
-pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
+pub(super) fn invite(parsed: &Parsed) -> Result<(), Failure> {
     let terms = terms(parsed)?;
-    let operator = Operator::of(data)?;
+    let operator = Operator::of(parsed)?;
     let made = operator.invite(terms)?;
     made.notices.iter().for_each(|notice| warn(notice));
     if !operator.is_running() {
-        let dir = data.dir().display();
+        let dir = operator.data.dir().display();
         warn(&format!(
             "no relay is running on {dir}; the token works once 'postern relay' runs"
         ));
     }
-    if parsed.has(&JSON) {
+    if parsed.wants_json() {
         #[derive(Serialize)]
         struct Made<'a> {
             token: &'a str,
@@ -64,35 +62,25 @@ pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
 
 /// Reads the flags.
 fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
-    let command: &Command = &INVITE;
-    let mut terms = InviteTerms {
+    let default = InviteTerms::default();
+    let uses = |text: &str| whole_number(text, &(0..=u32::MAX)).ok_or("give a whole number");
+    let life = |text: &str| duration(text).ok_or("give a time such as 12h or 30d");
+    let terms = InviteTerms {
         label: parsed.value(&LABEL).unwrap_or_default(),
-        ..InviteTerms::default()
+        uses: INVITE.read(parsed, &USES, uses)?.unwrap_or(default.uses),
+        life: INVITE.read(parsed, &FOR, life)?.unwrap_or(default.life),
     };
-    if let Some(text) = parsed.value(&USES) {
-        let uses = whole_number(&text, &(0..=u32::MAX));
-        terms.uses = uses.ok_or_else(|| command.refuse(&USES, &text, "give a whole number"))?;
-    }
-    if let Some(text) = parsed.value(&FOR) {
-        let life = duration(&text);
-        let reason = "give a time such as 12h or 30d";
-        terms.life = life.ok_or_else(|| command.refuse(&FOR, &text, reason))?;
-    }
-    terms
-        .check()
-        .map_err(|why| command.usage(format!("--{why}")))?;
+    let checked = terms.check();
+    checked.map_err(|why| INVITE.usage(format!("--{why}")))?;
     Ok(terms)
 }
 
 /// Prints a line an invite.
-pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
-    let invites = Operator::of(data)?.invites()?;
-    if parsed.has(&JSON) {
-        return print_json(&invites);
-    }
+pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
+    let invites = Operator::of(parsed)?.invites()?;
     let rows: Vec<_> = invites.iter().map(row).collect();
     let hint = "No invites. 'postern relay invite' creates one.";
-    print_fitting(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
+    print_list(parsed, &invites, (HEADING, &FIRST), &rows, hint)
 }
 
 fn row(invite: &Invite) -> [String; 7] {
@@ -123,10 +111,10 @@ fn label(invite: &Invite) -> String {
 }
 
 /// Cancels one.
-pub(super) fn uninvite(data: &DataDir, id: &str) -> Result<(), Failure> {
-    let operator = Operator::of(data)?;
-    operator.uninvite(id)?;
-    let id = printable(id);
+pub(super) fn uninvite(parsed: &Parsed) -> Result<(), Failure> {
+    let operator = Operator::of(parsed)?;
+    operator.uninvite(parsed.operand())?;
+    let id = printable(parsed.operand());
     print(&format!(
         "cancelled {id}: members who already used it stay until 'postern relay revoke'\n"
     ))?;

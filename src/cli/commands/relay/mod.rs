@@ -1,12 +1,10 @@
 //! `postern relay`: the remote side, for a machine that others reach; and who is enrolled at it.
 
-mod address;
 mod connectors;
 mod fleet;
 mod invites;
 mod operator;
 mod settings;
-mod sites;
 mod state_dir;
 mod store;
 mod unit;
@@ -29,41 +27,22 @@ use crate::relay::{self, KEEP_FIGURES_EVERY, PublicPorts, Running};
 use crate::store::RunDir;
 use settings::Settings;
 use state_dir::{claim, of_store};
-use store::FleetSettings;
 
 /// Serves until a signal, or looks after connectors.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let subcommands: &[(&Command, Action)] = &[
-        (&LIST, |parsed| {
-            connectors::list(&settings::operators_data(parsed)?, parsed)
-        }),
-        (&STATUS_URL, |parsed| {
-            connectors::status_url(&settings::operators_data(parsed)?)
-        }),
-        (&INVITE, |parsed| {
-            invites::invite(&settings::operators_data(parsed)?, parsed)
-        }),
-        (&INVITES, |parsed| {
-            invites::list(&settings::operators_data(parsed)?, parsed)
-        }),
-        (&UNINVITE, |parsed| {
-            invites::uninvite(&settings::operators_data(parsed)?, parsed.operand())
-        }),
-        (&FLEET, |parsed| {
-            fleet::list(&settings::operators_data(parsed)?, parsed)
-        }),
+        (&LIST, connectors::list),
+        (&STATUS_URL, connectors::status_url),
+        (&INVITE, invites::invite),
+        (&INVITES, invites::list),
+        (&UNINVITE, invites::uninvite),
+        (&FLEET, fleet::list),
         (&COPY_STORE, store::copy_store),
-        (&RECOVER, |parsed| {
-            connectors::recover(&settings::operators_data(parsed)?)
-        }),
-        (&REVOKE, |parsed| {
-            connectors::revoke(&settings::operators_data(parsed)?, parsed.operand())
-        }),
-        (&ALLOW, |parsed| {
-            connectors::allow(&settings::operators_data(parsed)?, parsed.operand())
-        }),
-        (&RELEASE, sites::take_name),
-        (&TRANSFER, sites::take_name),
+        (&RECOVER, connectors::recover),
+        (&REVOKE, connectors::revoke),
+        (&ALLOW, connectors::allow),
+        (&RELEASE, connectors::take_name),
+        (&TRANSFER, connectors::take_name),
     ];
     COMMAND.run_with_subcommands(arguments, subcommands, run_parsed)
 }
@@ -84,7 +63,7 @@ pub(crate) fn names() -> Vec<(String, String)> {
     let Ok(home) = serve::data_dir() else {
         return Vec::new();
     };
-    let data = crate::store::DataDir::at(home.dir().join(settings::DATA_DIR));
+    let data = crate::store::DataDir::at(home.dir().join(state_dir::DATA_DIR));
     let stored = relay::stored_status(&data).unwrap_or_default();
     let enrolled = stored
         .connectors
@@ -108,49 +87,21 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     let watch = SignalWatch::start()?;
     let instance = claim(&settings.data)?;
     let listener = listen(settings.listen, "--listen")?;
-    let tunnel_listen = settings.tunnel_listen;
-    let tunnel_listener = tunnel_listen
-        .map(|at| listen(at, "--tunnel-listen"))
-        .transpose()?;
-    let metrics_listen = settings.metrics_listen;
-    let metrics_listener = metrics_listen
-        .map(|at| listen(at, "--metrics-listen"))
-        .transpose()?;
-    if settings.shows_figures() {
-        log::warn!(
-            "--metrics-listen is not on loopback: anyone who can reach it can read the metrics"
-        );
-    }
+    let listen_if = |at: Option<SocketAddr>, flag| at.map(|at| listen(at, flag)).transpose();
+    let tunnel_listener = listen_if(settings.tunnel_listen, "--tunnel-listen")?;
+    let metrics_listener = listen_if(settings.metrics_listen, "--metrics-listen")?;
     if let PublicPorts::At(ip) = settings.ports {
         // At the start, not at the first connect, it is to show that it is no address of this machine.
         listen((ip, 0).into(), "--port-listen")?;
     }
-    if settings.has_ports_where_connectors_dial() {
-        log::warn!(
-            "--port-listen equals --external-ip: if site names point there too, use another address"
-        );
-    }
-    if let Some(path) = settings
-        .fleet
-        .as_ref()
-        .and_then(FleetSettings::open_password_file)
-    {
-        log::warn!(
-            "every user of this machine can read the store's password: chmod o-r {}",
-            path.display()
-        );
+    for warning in settings.warnings() {
+        log::warn!("{warning}");
     }
     let run_dir = RunDir::create(Some(&settings.data)).map_err(|error| of_store(&error))?;
     watch.removes(run_dir.path());
-    let (is_exposed, lacks_proxy) = (
-        settings.is_exposed_without_tls(),
-        settings.lacks_trusted_proxy(),
-    );
     let bound = settings.drain;
     let peer_listen = settings.fleet.as_ref().map(|fleet| fleet.peer_listen);
-    let peer_listener = peer_listen
-        .map(|at| listen(at, "--peer-listen"))
-        .transpose()?;
+    let peer_listener = listen_if(peer_listen, "--peer-listen")?;
     let listeners = (listener, tunnel_listener);
     let options = settings.options(listeners, metrics_listener, peer_listener, &run_dir);
     let mut running = relay::start(options).map_err(|error| {
@@ -167,18 +118,13 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
         log::warn!("{notice}");
     }
     if let Some(since) = &running.forbidden_token {
-        log::warn!("{}", forbidden_token(since));
-    }
-    if is_exposed {
+        let since = match since.as_str() {
+            "" => String::new(),
+            since => format!(" since {since}"),
+        };
         log::warn!(
-            "connectors' passwords and visitors' codes cross the network unprotected: {TLS_HINT}"
-        );
-    }
-    if lacks_proxy {
-        log::warn!(
-            "--trust-proxy is missing: the headers of the proxy for --public-url are ignored, so visitors' addresses \
-             are unknown and all visitors share the limits of one. Tunnels through a proxy on this machine have no \
-             limit per address"
+            "the given enrolment token (--enroll-token or POSTERN_ENROLL_TOKEN) is disabled{since}: it was revoked or \
+             cancelled; give another one, or none: 'postern relay invite' creates tokens"
         );
     }
     running
@@ -212,20 +158,6 @@ fn drain(running: &mut Running, bound: Duration) {
         left => log::warn!("requests and connections cut off: {left}"),
     }
 }
-
-fn forbidden_token(since: &str) -> String {
-    let since = match since {
-        "" => String::new(),
-        since => format!(" since {since}"),
-    };
-    format!(
-        "the given enrolment token (--enroll-token or POSTERN_ENROLL_TOKEN) is disabled{since}: it was revoked or \
-         cancelled; give another one, or none: 'postern relay invite' creates tokens"
-    )
-}
-
-const TLS_HINT: &str =
-    "put a web server that terminates TLS in front, and give its URL: --public-url https://…";
 
 fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
     serve::listen(address, |kind| {

@@ -3,12 +3,13 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::state_dir::{claim, of_store};
+use super::state_dir::{claim, of_state, of_store, operators_data};
 use crate::api::relay::{
     Allowed, Invite, InviteTerms, Invites, NameTaken, NameTransfer, NewInvite, OperatorLink,
     Revocation, Status, Uninvited,
 };
 use crate::api::{Client, Error};
+use crate::cli::args::command::Parsed;
 use crate::cli::failure::{Failure, printable, quoted, warn};
 use crate::http::Method;
 use crate::net::percent::encode;
@@ -23,22 +24,23 @@ const NOTHING: Option<&()> = None;
 const SEE_IDS: &str = "'postern relay invites' shows their ids";
 
 /// The operator of the relay on a directory.
-pub(super) struct Operator<'a> {
-    data: &'a DataDir,
+pub(super) struct Operator {
+    pub(super) data: DataDir,
     running: Option<Whereabouts>,
 }
 
-impl<'a> Operator<'a> {
-    /// The directory must have a relay's state.
-    pub(super) fn of(data: &'a DataDir) -> Result<Self, Failure> {
-        let said = Instance::find(data).map_err(|error| of_store(&error))?;
+impl Operator {
+    /// Of the directory that the command line names, which must have a relay's state.
+    pub(super) fn of(parsed: &Parsed) -> Result<Self, Failure> {
+        let data = operators_data(parsed)?;
+        let said = Instance::find(&data).map_err(|error| of_store(&error))?;
         let dir = data.dir().display();
         let running = match said {
             Some(said) => Some(Whereabouts::read(&said).ok_or_else(|| {
                 Failure::operation(format!("run/start.json in {dir} is damaged"))
                     .hint("stop the relay and start it again")
             })?),
-            None if relay::has_state(data) => None,
+            None if relay::has_state(&data) => None,
             None => {
                 return Err(Failure::operation(format!("no relay state in {dir}"))
                     .hint("give the relay's directory with --data"));
@@ -58,7 +60,8 @@ impl<'a> Operator<'a> {
             return Ok(());
         }
         let dir = self.data.dir().display();
-        Err(Failure::operation(format!("no relay is running on {dir}")).hint(hint))
+        let failure = Failure::operation(format!("no relay is running on {dir}"));
+        Err(failure.hint(hint).code(503))
     }
 
     /// Warns after a change without a running relay: one on another directory goes on as before.
@@ -74,7 +77,7 @@ impl<'a> Operator<'a> {
     pub(super) fn status(&self) -> Result<Status, Failure> {
         match &self.running {
             Some(running) => call(running, Method::Get, "/api/status", NOTHING, SEE_NAMES),
-            None => relay::stored_status(self.data).map_err(of_state),
+            None => relay::stored_status(&self.data).map_err(of_state),
         }
     }
 
@@ -155,7 +158,7 @@ impl<'a> Operator<'a> {
                 let all: Invites = call(running, Method::Get, "/api/invites", NOTHING, SEE_IDS)?;
                 Ok(all.invites)
             }
-            None => relay::invites(self.data).map_err(of_state),
+            None => relay::invites(&self.data).map_err(of_state),
         }
     }
 
@@ -186,8 +189,8 @@ impl<'a> Operator<'a> {
         &self,
         change: impl FnOnce(&DataDir) -> Result<T, relay::StateError>,
     ) -> Result<T, Failure> {
-        let _instance = claim(self.data)?;
-        change(self.data).map_err(of_state)
+        let _instance = claim(&self.data)?;
+        change(&self.data).map_err(of_state)
     }
 }
 
@@ -214,7 +217,8 @@ fn call<T: DeserializeOwned>(
             Error::Foreign(_) => silent(&"something else is there"),
             Error::Refused { code, message, .. } => {
                 let hint = (code == 404).then_some(see);
-                Failure::operation(printable(&message)).hint_if(hint)
+                let failure = Failure::operation(printable(&message)).hint_if(hint);
+                failure.code(u16::try_from(code).unwrap_or(500))
             }
         })
 }
@@ -228,10 +232,8 @@ fn check(what: &str, name: &str, see: &'static str) -> Result<(), Failure> {
 
 /// Fails if nothing of that name or id was found.
 fn known<T>(found: Option<T>, what: &str, name: &str, see: &'static str) -> Result<T, Failure> {
-    found.ok_or_else(|| Failure::operation(format!("{what} {}", quoted(name))).hint(see))
-}
-
-/// The state of a relay that does not run cannot be read or changed.
-pub(super) fn of_state(error: relay::StateError) -> Failure {
-    Failure::operation(error.to_string()).hint(error.hint())
+    found.ok_or_else(|| {
+        let failure = Failure::operation(format!("{what} {}", quoted(name)));
+        failure.hint(see).code(404)
+    })
 }

@@ -3,41 +3,32 @@
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
-use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::address::address;
-use super::state_dir::of_store;
+use super::state_dir::data;
 use super::store::{self, FleetSettings};
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
-    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, DRAIN, ENROLL_TOKEN,
-    EXTERNAL_IP, LISTEN, METRICS_LISTEN, PASS_HEADER, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS,
-    QUOTA_SITES, SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN, TUNNEL_URL,
+    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DOMAIN, DRAIN, EXTERNAL_IP, LISTEN,
+    METRICS_LISTEN, PASS_HEADER, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS, QUOTA_SITES,
+    SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN, TUNNEL_URL,
 };
-use crate::cli::args::values::{
-    TOKEN_VARIABLE, environment, socket_address, whole_number, whole_seconds,
-};
+use crate::cli::args::values::{listen_address, socket_address, whole_number, whole_seconds};
+use crate::cli::commands::sharing::line::given_token;
 use crate::cli::failure::Failure;
 use crate::gateway::is_never_kept;
 use crate::net::Cidr;
-use crate::relay::{
-    Enrolment, Options, PublicPorts, PublicUrl, Quota, TunnelUrl, check_domain, has_state,
-};
+use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, Quota, TunnelUrl, check_domain};
 use crate::store::{DataDir, RunDir};
 
 /// Where visitors come in.
-const DEFAULT_LISTEN: &str = "127.0.0.1:8180";
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8180);
 /// The tunnel server's port. 62888 by the specification.
 const DEFAULT_TUNNEL_PORT: u16 = 62888;
-/// The state of the service in the Debian package.
-const PACKAGED: &str = "/var/lib/postern-relay";
 const DEFAULT_DOMAIN: &str = "localhost";
-/// The directory within the per-user one.
-pub(super) const DATA_DIR: &str = "relay";
 /// Bytes of an enrolment token: what quick-setup takes, and enough that nobody guesses it in 30 calls a minute.
 const TOKEN: RangeInclusive<usize> = 12..=256;
 /// Connections that may be chosen: each is a thread, and a unit's service needs most of its own for tunnels.
@@ -82,19 +73,20 @@ pub(super) struct Settings {
 impl Settings {
     /// Reads the flags.
     pub(super) fn read(parsed: &Parsed) -> Result<Self, Failure> {
-        let listen = match parsed.value(&LISTEN) {
-            Some(text) => address(&LISTEN, &text)?,
-            None => address(&LISTEN, DEFAULT_LISTEN)?,
-        };
-        let tunnel_listen = match parsed.value(&TUNNEL_LISTEN) {
-            Some(text) if text == "none" => None,
-            Some(text) => Some(address(&TUNNEL_LISTEN, &text)?),
-            None => Some(SocketAddr::from((listen.ip(), DEFAULT_TUNNEL_PORT))),
-        };
+        let listen = COMMAND.read(parsed, &LISTEN, listen_address)?;
+        let listen = listen.unwrap_or(DEFAULT_LISTEN);
+        let tunnel_listen = COMMAND.read(parsed, &TUNNEL_LISTEN, |text| match text {
+            "none" => Ok(None),
+            text => listen_address(text).map(Some),
+        })?;
+        let tunnel_listen =
+            tunnel_listen.unwrap_or_else(|| Some((listen.ip(), DEFAULT_TUNNEL_PORT).into()));
         if Some(listen) == tunnel_listen && listen.port() != 0 {
             return Err(COMMAND.usage("--listen and --tunnel-listen are the same address"));
         }
-        let (domain, public_url) = (domain(parsed)?, public_url(parsed)?);
+        let domain = COMMAND.read(parsed, &DOMAIN, domain)?;
+        let domain = domain.unwrap_or_else(|| DEFAULT_DOMAIN.to_owned());
+        let public_url = COMMAND.read(parsed, &PUBLIC_URL, str::parse::<PublicUrl>)?;
         let external_ip = external_ip(parsed, tunnel_listen, &domain)?;
         let host = public_url.as_ref().map_or(&*domain, PublicUrl::host);
         let tunnel_url = tunnel_url(parsed, tunnel_listen.is_some(), host)?;
@@ -112,6 +104,14 @@ impl Settings {
             None => public_url.is_none(),
         };
         check_reach(listen, &domain, public_url.as_ref())?;
+        let drain = COMMAND.read(parsed, &DRAIN, |text| {
+            whole_seconds(text, &DRAIN_SECONDS)
+                .ok_or("give whole seconds from 0 to 3600, or a time such as 1m")
+        })?;
+        let default_drain = match fleet {
+            Some(_) => FLEET_DRAIN,
+            None => Duration::ZERO,
+        };
         Ok(Self {
             data: data(parsed)?,
             listen,
@@ -122,13 +122,16 @@ impl Settings {
             public_url,
             external_ip,
             ports: ports(parsed, listen, is_private && is_loopback(listen))?,
-            port_range: port_range(parsed)?,
+            port_range: COMMAND.read(parsed, &PORTS, port_range)?,
             enroll_token: enroll_token(parsed)?,
             trust_proxy: trust_proxy(parsed)?,
             pass_headers: pass_headers(parsed)?,
             connections: number(parsed, &CONNECTIONS, &CONNECTION_COUNTS)?,
-            answer_time: answer_time(parsed)?,
-            drain: drain(parsed)?,
+            answer_time: COMMAND.read(parsed, &ANSWER_TIMEOUT, |text| {
+                whole_seconds(text, &ANSWER_SECONDS)
+                    .ok_or("give whole seconds from 1 to 86400, or a time such as 5m")
+            })?,
+            drain: drain.unwrap_or(default_drain),
             quota: Quota {
                 sites: number(parsed, &QUOTA_SITES, &SITES)?,
                 mbps: number(parsed, &QUOTA_MBPS, &MBPS)?,
@@ -149,24 +152,50 @@ impl Settings {
     }
 
     /// True if others can reach it and nothing says that they use TLS.
-    pub(super) fn is_exposed_without_tls(&self) -> bool {
+    fn is_exposed_without_tls(&self) -> bool {
         !is_loopback(self.listen) && self.public_url.is_none()
     }
 
-    /// True if visitors use `https`, which the relay does not speak, and no proxy is trusted.
-    pub(super) fn lacks_trusted_proxy(&self) -> bool {
+    /// Warnings of what may not be meant.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let has_open_metrics = self.metrics_listen.is_some_and(|at| !is_loopback(at));
+        // It often serves the sites too.
+        let has_ports_where_connectors_dial =
+            matches!(self.ports, PublicPorts::At(ip) if self.external_ip == ip.to_string());
+        // The relay does not speak it.
         let is_secure = self.public_url.as_ref().is_some_and(PublicUrl::is_secure);
-        is_secure && self.trust_proxy.is_empty()
-    }
-
-    /// True if other machines can read the metrics.
-    pub(super) fn shows_figures(&self) -> bool {
-        self.metrics_listen.is_some_and(|at| !is_loopback(at))
-    }
-
-    /// True if public ports use the address that connectors dial, which often serves the sites too.
-    pub(super) fn has_ports_where_connectors_dial(&self) -> bool {
-        matches!(self.ports, PublicPorts::At(ip) if self.external_ip == ip.to_string())
+        let warnings = [
+            (
+                has_open_metrics,
+                "--metrics-listen is not on loopback: anyone who can reach it can read the metrics",
+            ),
+            (
+                has_ports_where_connectors_dial,
+                "--port-listen equals --external-ip: if site names point there too, use another address",
+            ),
+            (
+                self.is_exposed_without_tls(),
+                "connectors' passwords and visitors' codes cross the network unprotected: put a web server that \
+                 terminates TLS in front, and give its URL: --public-url https://…",
+            ),
+            (
+                is_secure && self.trust_proxy.is_empty(),
+                "--trust-proxy is missing: the headers of the proxy for --public-url are ignored, so visitors' \
+                 addresses are unknown and all visitors share the limits of one. Tunnels through a proxy on this \
+                 machine have no limit per address",
+            ),
+        ];
+        let warnings = warnings.into_iter().filter(|(holds, _)| *holds);
+        let password = self
+            .fleet
+            .as_ref()
+            .and_then(FleetSettings::open_password_file);
+        let password = password.map(|path| {
+            let path = path.display();
+            format!("every user of this machine can read the store's password: chmod o-r {path}")
+        });
+        let warnings = warnings.map(|(_, text)| text.to_owned());
+        warnings.chain(password).collect()
     }
 
     /// For the relay.
@@ -215,61 +244,6 @@ impl Settings {
     }
 }
 
-/// The data directory.
-pub(super) fn data(parsed: &Parsed) -> Result<DataDir, Failure> {
-    let dir = match parsed.value(&DATA) {
-        Some(dir) if dir.is_empty() => return Err(COMMAND.usage("--data: give a directory")),
-        Some(dir) => {
-            std::path::absolute(&dir).map_err(|error| COMMAND.refuse(&DATA, &dir, error))?
-        }
-        None => {
-            let home = DataDir::locate().map_err(|error| of_store(&error))?;
-            home.dir().join(DATA_DIR)
-        }
-    };
-    Ok(DataDir::at(dir))
-}
-
-/// The directory of an operator's command: without `--data` also that of the packaged service. Root works on it as its
-/// owner, so that the relay can read what is written.
-pub(super) fn operators_data(parsed: &Parsed) -> Result<DataDir, Failure> {
-    let (own, packaged) = (data(parsed)?, DataDir::at(PACKAGED));
-    let is_packaged = !parsed.has(&DATA) && !has_state(&own) && has_state(&packaged);
-    let data = if is_packaged { packaged } else { own };
-    become_owner(data.dir()).map_err(|error| {
-        let dir = data.dir().display();
-        Failure::operation(format!("cannot work as the owner of {dir}: {error}"))
-            .hint("run the command as that user")
-    })?;
-    Ok(data)
-}
-
-/// Changes the user of this thread, and of those that it starts, if it is root's and the directory another user's. A link
-/// is followed by none: systemd makes one for a DynamicUser, and gives the files behind it their owner itself.
-#[cfg(target_os = "linux")]
-fn become_owner(dir: &Path) -> std::io::Result<()> {
-    use rustix::process::{Gid, Uid, geteuid};
-    use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
-    use std::os::unix::fs::MetadataExt;
-
-    let Ok(found) = std::fs::symlink_metadata(dir) else {
-        return Ok(());
-    };
-    if !geteuid().is_root() || found.uid() == 0 {
-        return Ok(());
-    }
-    let (user, group) = (Uid::from_raw(found.uid()), Gid::from_raw(found.gid()));
-    set_thread_groups(&[group])?;
-    set_thread_res_gid(group, group, group)?;
-    set_thread_res_uid(user, user, user)?;
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn become_owner(_: &Path) -> std::io::Result<()> {
-    Ok(())
-}
-
 /// Refuses what would give sites addresses that nobody can open.
 fn check_reach(
     listen: SocketAddr,
@@ -303,60 +277,46 @@ fn is_loopback(address: SocketAddr) -> bool {
 
 /// An address of its own: nobody but who is to have the figures finds them. A port alone is on loopback.
 fn metrics_listen(parsed: &Parsed, others: [SocketAddr; 2]) -> Result<Option<SocketAddr>, Failure> {
-    let Some(text) = parsed.value(&METRICS_LISTEN) else {
-        return Ok(None);
-    };
-    let port = whole_number(&text, &(0..=u16::MAX)).map(|port| (Ipv4Addr::LOCALHOST, port).into());
-    let at = port.or_else(|| socket_address(&text)).ok_or_else(|| {
-        COMMAND.refuse(
-            &METRICS_LISTEN,
-            &text,
-            "give ADDRESS:PORT, such as 127.0.0.1:8182",
-        )
+    let at = COMMAND.read(parsed, &METRICS_LISTEN, |text| {
+        let port = whole_number(text, &(0..=u16::MAX));
+        let port = port.map(|port| (Ipv4Addr::LOCALHOST, port).into());
+        let at = port.or_else(|| socket_address(text));
+        at.ok_or("give ADDRESS:PORT, such as 127.0.0.1:8182")
     })?;
-    if at.port() != 0 && others.iter().any(|other| other.port() == at.port()) {
+    let is_used =
+        |at: SocketAddr| at.port() != 0 && others.map(|at| at.port()).contains(&at.port());
+    if at.is_some_and(is_used) {
         return Err(COMMAND
             .usage("--metrics-listen uses the port of --listen or --tunnel-listen")
             .hint("use another one, such as 127.0.0.1:8182"));
     }
-    Ok(Some(at))
+    Ok(at)
 }
 
-fn domain(parsed: &Parsed) -> Result<String, Failure> {
-    let Some(text) = parsed.value(&DOMAIN) else {
-        return Ok(DEFAULT_DOMAIN.to_owned());
-    };
-    let name = text.strip_suffix('.').unwrap_or(&text);
-    check_domain(name).map_err(|error| COMMAND.refuse(&DOMAIN, &text, error))?;
-    Ok(name.to_ascii_lowercase())
-}
-
-fn public_url(parsed: &Parsed) -> Result<Option<PublicUrl>, Failure> {
-    let Some(text) = parsed.value(&PUBLIC_URL) else {
-        return Ok(None);
-    };
-    let url = text.parse::<PublicUrl>();
-    url.map(Some)
-        .map_err(|error| COMMAND.refuse(&PUBLIC_URL, &text, error))
+fn domain(text: &str) -> Result<String, impl Display + use<>> {
+    let name = text.strip_suffix('.').unwrap_or(text);
+    check_domain(name).map(|()| name.to_ascii_lowercase())
 }
 
 /// A relay of a fleet needs one of its own, as the common address leads to any of them.
 fn tunnel_url(parsed: &Parsed, listens: bool, host: &str) -> Result<Option<TunnelUrl>, Failure> {
-    let Some(text) = parsed.value(&TUNNEL_URL) else {
-        if !listens && parsed.value(&STORE).is_some() {
-            let message = "--tunnel-listen none needs --tunnel-url in a fleet";
-            let hint = "give each relay a path of its own, such as wss://HOST/.postern/tunnel/1";
-            return Err(COMMAND.usage(message).hint(hint));
+    let url = COMMAND.read(parsed, &TUNNEL_URL, |text| {
+        match text
+            .parse::<TunnelUrl>()
+            .map_err(|error| error.to_string())?
+        {
+            url if url.host() == host => Ok(url),
+            _ => Err(format!(
+                "connectors use no other host than the relay's own, {host}"
+            )),
         }
-        return Ok(None);
-    };
-    let url = text.parse::<TunnelUrl>();
-    let url = url.map_err(|error| COMMAND.refuse(&TUNNEL_URL, &text, error))?;
-    if url.host() != host {
-        let reason = format!("connectors use no other host than the relay's own, {host}");
-        return Err(COMMAND.refuse(&TUNNEL_URL, &text, reason));
+    })?;
+    if url.is_none() && !listens && parsed.has(&STORE) {
+        let message = "--tunnel-listen none needs --tunnel-url in a fleet";
+        let hint = "give each relay a path of its own, such as wss://HOST/.postern/tunnel/1";
+        return Err(COMMAND.usage(message).hint(hint));
     }
-    Ok(Some(url))
+    Ok(url)
 }
 
 fn external_ip(
@@ -364,88 +324,67 @@ fn external_ip(
     tunnel_listen: Option<SocketAddr>,
     domain: &str,
 ) -> Result<String, Failure> {
-    let Some(text) = parsed.value(&EXTERNAL_IP) else {
-        let Some(tunnel_listen) = tunnel_listen else {
-            return Ok(domain.to_owned());
-        };
-        return match tunnel_listen.ip() {
-            ip if ip.is_unspecified() => Err(COMMAND.usage(format!(
-                "--external-ip is missing: {tunnel_listen} does not say which address connectors dial"
-            ))),
-            ip => Ok(ip.to_string()),
-        };
-    };
-    let ip: Option<IpAddr> = text.parse().ok();
-    match ip {
-        Some(ip) if ip.is_unspecified() || ip.is_multicast() => {
-            Err(COMMAND.refuse(&EXTERNAL_IP, &text, "nobody can connect to it"))
-        }
-        Some(_) => Ok(text),
-        None => {
-            let reason = "give an address, such as 203.0.113.7, or a whole host name";
-            let is_whole = text.contains('.') || text.eq_ignore_ascii_case(DEFAULT_DOMAIN);
-            match check_domain(&text) {
-                Ok(()) if is_whole => Ok(text),
-                _ => Err(COMMAND.refuse(&EXTERNAL_IP, &text, reason)),
+    let given = COMMAND.read(parsed, &EXTERNAL_IP, |text| {
+        let is_whole = text.contains('.') || text.eq_ignore_ascii_case(DEFAULT_DOMAIN);
+        match text.parse::<IpAddr>() {
+            Ok(ip) if ip.is_unspecified() || ip.is_multicast() => Err("nobody can connect to it"),
+            Err(_) if !is_whole || check_domain(text).is_err() => {
+                Err("give an address, such as 203.0.113.7, or a whole host name")
             }
+            _ => Ok(text.to_owned()),
         }
+    })?;
+    match (given, tunnel_listen) {
+        (Some(given), _) => Ok(given),
+        (None, None) => Ok(domain.to_owned()),
+        (None, Some(at)) if at.ip().is_unspecified() => Err(COMMAND.usage(format!(
+            "--external-ip is missing: {at} does not say which address connectors dial"
+        ))),
+        (None, Some(at)) => Ok(at.ip().to_string()),
     }
 }
 
 /// On loopback only this machine's own user is at stake, and nothing is refused.
 fn ports(parsed: &Parsed, listen: SocketAddr, is_private: bool) -> Result<PublicPorts, Failure> {
     let is_shared = parsed.has(&SHARED_HOST_PORTS);
-    let Some(text) = parsed.value(&PORT_LISTEN) else {
-        return Ok(if is_shared || is_private {
-            PublicPorts::Shared
-        } else {
-            PublicPorts::Refused
-        });
-    };
-    if is_shared {
-        return Err(COMMAND.usage("give --port-listen or --shared-host-ports, not both"));
+    let at = COMMAND.read(parsed, &PORT_LISTEN, |text| match text.parse::<IpAddr>() {
+        Err(_) => Err("give an address of this machine, such as 203.0.113.8"),
+        Ok(ip) if ip.is_unspecified() || ip.is_multicast() => Err("give a single address"),
+        Ok(ip) if ip.to_canonical() == listen.ip().to_canonical() => {
+            Err("the sites use this address: give another, or --shared-host-ports")
+        }
+        Ok(ip) => Ok(ip),
+    })?;
+    match at {
+        Some(_) if is_shared => {
+            Err(COMMAND.usage("give --port-listen or --shared-host-ports, not both"))
+        }
+        Some(ip) => Ok(PublicPorts::At(ip)),
+        None if is_shared || is_private => Ok(PublicPorts::Shared),
+        None => Ok(PublicPorts::Refused),
     }
-    let reason = "give an address of this machine, such as 203.0.113.8";
-    let ip: IpAddr = text
-        .parse()
-        .map_err(|_| COMMAND.refuse(&PORT_LISTEN, &text, reason))?;
-    if ip.is_unspecified() || ip.is_multicast() {
-        return Err(COMMAND.refuse(&PORT_LISTEN, &text, "give a single address"));
-    }
-    if ip.to_canonical() == listen.ip().to_canonical() {
-        let reason = "the sites use this address: give another, or --shared-host-ports";
-        return Err(COMMAND.refuse(&PORT_LISTEN, &text, reason));
-    }
-    Ok(PublicPorts::At(ip))
 }
 
 /// `FIRST-LAST`.
-fn port_range(parsed: &Parsed) -> Result<Option<RangeInclusive<u16>>, Failure> {
-    let Some(text) = parsed.value(&PORTS) else {
-        return Ok(None);
-    };
+fn port_range(text: &str) -> Result<RangeInclusive<u16>, &'static str> {
     let port = |text| whole_number(text, &PORTS_TO_CHOOSE);
     let ends = text.split_once('-');
     let range = ends.and_then(|(first, last)| Some(port(first)?..=port(last)?));
-    let reason = "give FIRST-LAST, such as 20000-29999, from 1024 to 65535";
     let range = range.filter(|range| !range.is_empty());
-    range
-        .map(Some)
-        .ok_or_else(|| COMMAND.refuse(&PORTS, &text, reason))
+    range.ok_or("give FIRST-LAST, such as 20000-29999, from 1024 to 65535")
 }
 
 /// The text is a secret and is not repeated.
 fn enroll_token(parsed: &Parsed) -> Result<Option<Zeroizing<String>>, Failure> {
-    let given = parsed.value(&ENROLL_TOKEN);
-    let Some(token) = given.or_else(|| environment(TOKEN_VARIABLE)) else {
-        return Ok(None);
-    };
-    let token = Zeroizing::new(token);
-    if !TOKEN.contains(&token.len()) || token.chars().any(char::is_control) {
-        let message = "--enroll-token: give 12 to 256 bytes without control characters";
-        return Err(COMMAND.usage(message));
+    let is_usable =
+        |token: &str| TOKEN.contains(&token.len()) && !token.chars().any(char::is_control);
+    match given_token(parsed) {
+        Some(token) if !is_usable(&token) => {
+            let message = "--enroll-token: give 12 to 256 bytes without control characters";
+            Err(COMMAND.usage(message))
+        }
+        token => Ok(token),
     }
-    Ok(Some(token))
 }
 
 fn trust_proxy(parsed: &Parsed) -> Result<Vec<Cidr>, Failure> {
@@ -462,18 +401,12 @@ fn pass_headers(parsed: &Parsed) -> Result<Vec<String>, Failure> {
     for name in &names {
         let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         if name.is_empty() || !name.bytes().all(is_name) {
-            return Err(COMMAND.refuse(
-                &PASS_HEADER,
-                name,
-                "give a header name, such as Remote-User",
-            ));
+            let reason = "give a header name, such as Remote-User";
+            return Err(COMMAND.refuse(&PASS_HEADER, name, reason));
         }
         if is_never_kept(name) {
-            return Err(COMMAND.refuse(
-                &PASS_HEADER,
-                name,
-                "the relay sets or removes this header itself",
-            ));
+            let reason = "the relay sets or removes this header itself";
+            return Err(COMMAND.refuse(&PASS_HEADER, name, reason));
         }
     }
     if !names.is_empty() && parsed.values(&TRUST_PROXY).is_empty() {
@@ -484,48 +417,16 @@ fn pass_headers(parsed: &Parsed) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-fn answer_time(parsed: &Parsed) -> Result<Option<Duration>, Failure> {
-    let Some(text) = parsed.value(&ANSWER_TIMEOUT) else {
-        return Ok(None);
-    };
-    let time = whole_seconds(&text, &ANSWER_SECONDS);
-    time.map(Some).ok_or_else(|| {
-        let (least, most) = (ANSWER_SECONDS.start(), ANSWER_SECONDS.end());
-        let reason = format!("give whole seconds from {least} to {most}, or a time such as 5m");
-        COMMAND.refuse(&ANSWER_TIMEOUT, &text, reason)
-    })
-}
-
-fn drain(parsed: &Parsed) -> Result<Duration, Failure> {
-    let Some(text) = parsed.value(&DRAIN) else {
-        let is_in_fleet = parsed.value(&STORE).is_some();
-        return Ok(if is_in_fleet {
-            FLEET_DRAIN
-        } else {
-            Duration::ZERO
-        });
-    };
-    whole_seconds(&text, &DRAIN_SECONDS).ok_or_else(|| {
-        let most = DRAIN_SECONDS.end();
-        let reason = format!("give whole seconds from 0 to {most}, or a time such as 1m");
-        COMMAND.refuse(&DRAIN, &text, reason)
-    })
-}
-
 /// A whole number in digits.
 fn number<T: FromStr + PartialOrd + Display>(
     parsed: &Parsed,
     flag: &Flag,
     range: &RangeInclusive<T>,
 ) -> Result<Option<T>, Failure> {
-    let Some(text) = parsed.value(flag) else {
-        return Ok(None);
-    };
-    let number = whole_number(&text, range);
-    number.map(Some).ok_or_else(|| {
+    COMMAND.read(parsed, flag, |text| {
         let (least, most) = (range.start(), range.end());
-        let reason = format!("give a whole number from {least} to {most}");
-        COMMAND.refuse(flag, &text, reason)
+        let reason = || format!("give a whole number from {least} to {most}");
+        whole_number(text, range).ok_or_else(reason)
     })
 }
 

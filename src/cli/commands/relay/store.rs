@@ -7,12 +7,12 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use super::address::address;
-use super::operator::of_state;
-use super::state_dir::claim;
+use super::state_dir::{claim, of_state};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::relay::{COMMAND, COPY_STORE, PEER_LISTEN, STORE};
-use crate::cli::args::values::{STORE_PASS_FILE_VARIABLE, STORE_PASS_VARIABLE, environment};
+use crate::cli::args::values::{
+    STORE_PASS_FILE_VARIABLE, STORE_PASS_VARIABLE, environment, listen_address,
+};
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
 use crate::relay::fleet::{Options, Place, StorePassword, StoreUrl, copy};
@@ -65,10 +65,8 @@ pub(super) fn settings(
         COMMAND.usage(format!("--store: {error}"))
     })?;
     let [_, tunnel_listen] = others;
-    let peer_listen = match parsed.value(&PEER_LISTEN) {
-        Some(text) => address(&PEER_LISTEN, &text)?,
-        None => SocketAddr::from((tunnel_listen.ip(), DEFAULT_PEER_PORT)),
-    };
+    let peer_listen = COMMAND.read(parsed, &PEER_LISTEN, listen_address)?;
+    let peer_listen = peer_listen.unwrap_or_else(|| (tunnel_listen.ip(), DEFAULT_PEER_PORT).into());
     if peer_listen.port() != 0 && others.contains(&peer_listen) {
         return Err(COMMAND.usage("--peer-listen has the address of --listen or --tunnel-listen"));
     }

@@ -1,14 +1,20 @@
-//! A manager in this process that knows of what it is given alone, for as long as the command runs; with a relay in this
-//! process too where no server is named.
+//! A manager in this process that knows of what it is given alone, for as long as the command runs; with a relay in
+//! this process too where no server is named.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::Receiver;
+
+use super::session::{Outcome, Session};
+use super::teller::Teller;
 use crate::cli::failure::{Failure, UNREACHABLE, printable, warn};
+use crate::cli::fields::Fields;
 use crate::cli::manager_client::Manager;
 use crate::cli::port_holder;
 use crate::cli::relay_beside::{Beside, Now};
+use crate::manager::app_input::AppInput;
 use crate::manager::{self, Applications, Options, Running, ServerAccess, ServerUrl, StandIn};
 use crate::plugin::WebClients;
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
@@ -26,8 +32,8 @@ pub(in crate::cli::commands) struct Alone {
 }
 
 impl Alone {
-    /// Goes through `server`; where there is none, through a relay of this user's on this machine, which begins with this
-    /// where none runs: at the port of the one `before` it, where that is free.
+    /// Goes through `server`; where there is none, through a relay of this user's on this machine, which begins with
+    /// this where none runs: at the port of the one `before` it, where that is free.
     pub(in crate::cli::commands) fn start(
         home: &DataDir,
         run_dir: &Path,
@@ -78,14 +84,23 @@ impl Alone {
         })
     }
 
-    /// The way to it.
-    pub(in crate::cli::commands) fn manager(&self) -> Manager {
-        Manager::here(self.running.client())
+    /// Shares an application until a message on `stopped`, or until its time is over. `input` is the same as `fields`,
+    /// checked.
+    pub(in crate::cli::commands) fn share(
+        &mut self,
+        home: &DataDir,
+        fields: Fields,
+        (input, teller): (&AppInput, &Teller),
+        stopped: &Receiver<()>,
+    ) -> Result<Outcome, Failure> {
+        let manager = Manager::here(self.running.client());
+        let session = Session::begin(home, manager, fields, (input, teller))?;
+        session.run(teller, stopped, || self.keep())
     }
 
     /// Embeds the relay here where the command that embedded it has ended: at the same address, so that all who go
     /// through it find it again. Fails where it cannot be there.
-    pub(in crate::cli::commands) fn keep(&mut self) -> Result<(), Failure> {
+    fn keep(&mut self) -> Result<(), Failure> {
         let Some(beside) = &self.beside else {
             return Ok(());
         };

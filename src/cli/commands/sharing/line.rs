@@ -1,6 +1,7 @@
 //! Common parts of the command lines of shares.
 
 use serde_json::Value;
+use zeroize::Zeroizing;
 
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::{ENROLL_TOKEN, SERVER};
@@ -33,24 +34,26 @@ pub(in crate::cli::commands) fn name_by_target(fields: &mut Fields, protocol: Pr
     }
 }
 
-/// The server that is named, by flag or variable.
+/// The server that is named, by flag or variable; one without TLS if `insecure`.
 pub(in crate::cli::commands) fn server(
     command: &Command,
     parsed: &Parsed,
+    insecure: bool,
 ) -> Result<Option<ServerUrl>, Failure> {
     let by_flag = parsed.value(&SERVER).map(|url| ("--server", url));
     let by_variable = || Some((SERVER_VARIABLE, environment(SERVER_VARIABLE)?));
     let Some((name, url)) = by_flag.or_else(by_variable) else {
         return Ok(None);
     };
-    let server = ServerUrl::parse(&url, false);
+    let server = ServerUrl::parse(&url, insecure);
     server
         .map(Some)
         .map_err(|why| command.usage(format!("{name}: {why}")))
 }
 
 /// The enrolment token that is given, by flag or variable.
-pub(in crate::cli::commands) fn given_token(parsed: &Parsed) -> Option<String> {
+pub(in crate::cli::commands) fn given_token(parsed: &Parsed) -> Option<Zeroizing<String>> {
     let variable = || environment(TOKEN_VARIABLE);
-    parsed.value(&ENROLL_TOKEN).or_else(variable)
+    let token = parsed.value(&ENROLL_TOKEN).or_else(variable);
+    token.map(Zeroizing::new)
 }

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant, SystemTime};
 use crossbeam_channel::{Receiver, RecvTimeoutError, select};
 use serde_json::json;
 
-use super::teller::{Ending, Log, Teller};
+use super::teller::{Ending, ShareLog, Teller};
 use crate::api::ConnectionState::{Connected, Connecting, Disconnected, Failed, Idle};
-use crate::api::{App, Error, Requests};
+use crate::api::{App, Error, Log};
 use crate::cli::commands::app::connecting::{Patience, failed, wait_connected};
+use crate::cli::commands::app::end;
 use crate::cli::failure::Failure;
 use crate::cli::fields::Fields;
 use crate::cli::manager_client::Manager;
 use crate::manager::app_input::AppInput;
-use crate::store::time::parse_rfc3339;
 use crate::store::{DataDir, Lease, random};
 
 /// Pause between two looks at what happens, where it is another process, something is wrong, or much happens.
@@ -175,8 +175,8 @@ impl Session {
     }
 
     /// Requests of visitors after the one with this number. Of what is no web site there are none.
-    fn requests(&self, after: u64) -> Requests {
-        let requests = self.manager.requests(&self.id, after);
+    fn requests(&self, after: u64) -> Log {
+        let requests = self.manager.log(&self.id, "requests", after);
         requests.unwrap_or_default()
     }
 
@@ -186,8 +186,8 @@ impl Session {
     }
 }
 
-/// Waits for a message on `stopped`, or, of one that is up, for `next`, if it is there, and then until the pause after the
-/// last look is over. True for the first.
+/// Waits for a message on `stopped`, or, of one that is up, for `next`, if it is there, and then until the pause after
+/// the last look is over. True for the first.
 fn wait(
     stopped: &Receiver<()>,
     next: &mut Option<Receiver<()>>,
@@ -204,7 +204,7 @@ fn wait(
     stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout)
 }
 
-fn over(log: Log<'_>, ending: Ending) -> Result<Outcome, Failure> {
+fn over(log: ShareLog<'_>, ending: Ending) -> Result<Outcome, Failure> {
     log.end(ending).map(|()| Outcome::Over)
 }
 
@@ -214,18 +214,13 @@ fn ending(app: &App, is_stopped: bool) -> Option<Ending> {
     let is_retried = connection.is_some_and(|connection| connection.next_retry_ms.is_some());
     match app.status() {
         _ if is_stopped => Some(Ending::Interrupted),
-        _ if is_over(app) => Some(Ending::Expired),
+        // By the clock on the wall.
+        _ if end(app).is_some_and(|end| end <= SystemTime::now()) => Some(Ending::Expired),
         Idle | Disconnected => Some(Ending::Disconnected),
         // An automatic retry has a time.
         Failed if !is_retried => Some(Ending::Failed),
         _ => None,
     }
-}
-
-/// True if its time is over, by the clock on the wall.
-fn is_over(app: &App) -> bool {
-    let end = app.expires.as_deref().and_then(parse_rfc3339);
-    end.is_some_and(|end| end <= SystemTime::now())
 }
 
 /// The identifier, and the right to it: the same for the same target, so that it gets the same address again.

@@ -2,24 +2,23 @@
 //! output, an object a line.
 
 use std::collections::HashSet;
-use std::io::Write;
 use std::time::{Instant, SystemTime};
 
 use serde_json::{Value, json};
 
 use super::figures::{Total, counted, planned, size};
-use crate::api::{App, ConnectResult, ConnectionState, HealthState, Requests};
+use crate::api::{App, ConnectResult, ConnectionState, HealthState, Log};
 use crate::cli::args::command::Parsed;
-use crate::cli::args::flags::{JSON, NAME, QR, SERVER, SITE_NAME};
+use crate::cli::args::flags::{NAME, QR, SERVER, SITE_NAME};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
 use crate::cli::clock::Zone;
-use crate::cli::failure::{Failure, printable};
+use crate::cli::commands::app::end;
+use crate::cli::failure::{Failure, printable, say};
 use crate::cli::link;
 use crate::cli::output::print;
 use crate::http::Counted;
-use crate::net::authority::is_loopback;
-use crate::store::escaped;
-use crate::store::time::{in_words, parse_rfc3339, rfc3339};
+use crate::net::authority::{self, is_loopback};
+use crate::store::time::{in_words, rfc3339};
 
 /// Sources that are remembered, so that each is told once. Default 10,000: more are told again.
 const MAX_SOURCES: usize = 10_000;
@@ -32,8 +31,9 @@ const CONNECTION: &str = "connection";
 pub(in crate::cli::commands) struct Teller {
     json: bool,
     qr: bool,
-    /// Lines after the link of a web client, which has addresses of its own on this machine.
-    local: Option<String>,
+    /// Lines after the link of a web client, which has addresses of its own on this machine: the link to send is the
+    /// first.
+    pub(in crate::cli::commands) local: Option<String>,
     /// True if the command line names the site: another name will not do.
     pub(super) requires_name: bool,
     /// True if it was shared before by a program that has ended, through a server that may be away.
@@ -48,7 +48,7 @@ pub(in crate::cli::commands) struct Teller {
 }
 
 /// Log of one share so far.
-pub(in crate::cli::commands) struct Log<'a> {
+pub(in crate::cli::commands) struct ShareLog<'a> {
     teller: &'a Teller,
     began: Instant,
     /// The last request that was looked at.
@@ -86,7 +86,7 @@ pub(in crate::cli::commands) enum Ending {
 impl Teller {
     pub(in crate::cli::commands) fn new(parsed: &Parsed) -> Self {
         Self {
-            json: parsed.has(&JSON),
+            json: parsed.wants_json(),
             qr: parsed.has(&QR),
             local: None,
             requires_name: parsed.has(&SITE_NAME),
@@ -98,28 +98,22 @@ impl Teller {
         }
     }
 
-    /// Tells a web client's own addresses after the link, so that the link to send is the first.
-    pub(in crate::cli::commands) fn with_local(self, text: String) -> Self {
-        let local = Some(text);
-        Self { local, ..self }
-    }
-
     /// Tells where it is shared.
-    pub(super) fn begin(&self, app: &App, result: &ConnectResult) -> Result<Log<'_>, Failure> {
+    pub(super) fn begin(&self, app: &App, result: &ConnectResult) -> Result<ShareLog<'_>, Failure> {
         let link = link::of(result);
         if self.json {
             self.event("shared", shared(app, result, &link))?;
         } else {
             print(&format!("{link}\n"))?;
             if self.qr {
-                print(&link::qr(link)?)?;
+                print(&link::qr(&link)?)?;
             }
         }
-        self.say(self.local.as_deref().unwrap_or_default());
+        say(self.local.as_deref().unwrap_or_default());
         if !self.json {
-            self.say(&self.sentences(app, result));
+            say(&self.sentences(app, result));
         }
-        let mut log = Log {
+        let mut log = ShareLog {
             teller: self,
             began: Instant::now(),
             last: 0,
@@ -132,7 +126,7 @@ impl Teller {
             sent: Total::default(),
             status: ConnectionState::Connected,
             failing: String::new(),
-            expires: end_of(app),
+            expires: end(app),
         };
         log.look_at_health(result)?;
         Ok(log)
@@ -145,7 +139,7 @@ impl Teller {
             Some(_) => printable(&app.name),
             None => format!("{} {}", exposed.protocol.name(), printable(&exposed.target)),
         };
-        let until = end_of(app).map_or(String::new(), |end| {
+        let until = end(app).map_or(String::new(), |end| {
             format!(" until {}", self.zone.shown(end, SystemTime::now()))
         });
         let mut lines = format!("Sharing {shared}{until}. Ctrl-C stops it.\n");
@@ -175,19 +169,6 @@ impl Teller {
         lines
     }
 
-    /// A failing stderr leaves nowhere to say so.
-    fn say(&self, lines: &str) {
-        let _ = std::io::stderr()
-            .lock()
-            .write_all(escaped(lines).as_bytes());
-    }
-
-    /// A line with the time of now.
-    fn say_now(&self, line: &str) {
-        let time = self.zone.with_seconds(SystemTime::now());
-        self.say(&format!("{time}  {line}\n"));
-    }
-
     fn event(&self, name: &str, fields: Value) -> Result<(), Failure> {
         let mut event = json!({"event": name, "time": rfc3339(SystemTime::now())});
         if let (Some(event), Value::Object(fields)) = (event.as_object_mut(), fields) {
@@ -201,9 +182,15 @@ impl Teller {
         if self.json {
             return self.event(name, fields);
         }
-        self.say_now(line);
+        let time = self.zone.with_seconds(SystemTime::now());
+        say(&format!("{time}  {line}\n"));
         Ok(())
     }
+}
+
+/// The failure of a share; with `--json` it is an event too.
+pub(in crate::cli::commands) fn failed(failure: Failure) -> Failure {
+    failure.answer(json!({"event": "error", "time": rfc3339(SystemTime::now())}))
 }
 
 fn shared(app: &App, result: &ConnectResult, link: &str) -> Value {
@@ -227,11 +214,7 @@ fn shared(app: &App, result: &ConnectResult, link: &str) -> Value {
 fn is_local(site: &str) -> bool {
     let place = site.split_once("://").map_or(site, |(_, place)| place);
     let place = place.split('/').next().unwrap_or_default();
-    let host = match place.rsplit_once(':') {
-        Some((host, _)) if !place.ends_with(']') => host,
-        _ => place,
-    };
-    is_loopback(host.trim_start_matches('[').trim_end_matches(']'))
+    authority::split(place).is_some_and(|(host, _)| is_loopback(host))
 }
 
 /// Describes who gets in.
@@ -255,13 +238,9 @@ fn who(app: &App, result: &ConnectResult) -> String {
     format!("{sentence}\n")
 }
 
-impl Log<'_> {
+impl ShareLog<'_> {
     /// Tells what is new. `requests` answers those after a number.
-    pub(super) fn look(
-        &mut self,
-        app: &App,
-        requests: impl Fn(u64) -> Requests,
-    ) -> Result<(), Failure> {
+    pub(super) fn look(&mut self, app: &App, requests: impl Fn(u64) -> Log) -> Result<(), Failure> {
         let idle = ConnectResult::default();
         let connection = app.connection.as_ref().unwrap_or(&idle);
         self.received.take(connection.bytes_in);
@@ -286,11 +265,12 @@ impl Log<'_> {
         self.look_at_health(connection)
     }
 
-    fn look_at_requests(&mut self, answer: &Requests) -> Result<(), Failure> {
+    fn look_at_requests(&mut self, answer: &Log) -> Result<(), Failure> {
         self.last = answer.last.max(self.last);
-        let sources = answer.requests.iter().map(|request| &request.source);
+        let sources = answer.entries.iter();
+        let sources = sources.filter_map(|request| request.get("source")?.as_str());
         for source in sources.filter(|source| !source.is_empty()) {
-            if self.sources.len() < MAX_SOURCES && self.sources.insert(source.clone()) {
+            if self.sources.len() < MAX_SOURCES && self.sources.insert(source.to_owned()) {
                 self.visitors += 1;
                 let line = format!("visitor {}", printable(source));
                 let fields = json!({"source": source});
@@ -310,7 +290,7 @@ impl Log<'_> {
     }
 
     fn look_at_end(&mut self, app: &App) -> Result<(), Failure> {
-        let expires = end_of(app);
+        let expires = end(app);
         if expires == self.expires {
             return Ok(());
         }
@@ -377,9 +357,10 @@ impl Log<'_> {
     /// The last line.
     pub(super) fn end(self, ending: Ending) -> Result<(), Failure> {
         let (received, sent) = (self.received.sum(), self.sent.sum());
+        let (name, sentence) = ending.words();
         if self.teller.json {
             let ended = json!({
-                "reason": ending.name(),
+                "reason": name,
                 "seconds": self.began.elapsed().as_secs(),
                 "visitors": self.all_visitors(),
                 "counts": format!("{}s", self.unit),
@@ -389,8 +370,7 @@ impl Log<'_> {
             });
             return self.teller.event("ended", ended);
         }
-        self.teller
-            .say(&format!("{}{}\n", ending.words(), self.summary(ending)));
+        say(&format!("{sentence}{}\n", self.summary(ending)));
         Ok(())
     }
 
@@ -424,30 +404,15 @@ impl Log<'_> {
     }
 }
 
-/// When an application ends by itself.
-fn end_of(app: &App) -> Option<SystemTime> {
-    app.expires.as_deref().and_then(parse_rfc3339)
-}
-
 impl Ending {
-    /// Before the last line.
-    fn words(self) -> &'static str {
+    /// Its name, and a sentence before the last line.
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Interrupted => "",
-            Self::Expired => "Time is up. ",
-            Self::Disconnected => "It was disconnected. ",
-            Self::Removed => "It was removed. ",
-            Self::Failed => "Sharing has stopped. ",
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Interrupted => "interrupted",
-            Self::Expired => "expired",
-            Self::Disconnected => "disconnected",
-            Self::Removed => "removed",
-            Self::Failed => "failed",
+            Self::Interrupted => ("interrupted", ""),
+            Self::Expired => ("expired", "Time is up. "),
+            Self::Disconnected => ("disconnected", "It was disconnected. "),
+            Self::Removed => ("removed", "It was removed. "),
+            Self::Failed => ("failed", "Sharing has stopped. "),
         }
     }
 }

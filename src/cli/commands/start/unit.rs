@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::start::{ALLOW_HOST, ALLOW_OTHER_USERS, INSECURE};
-use crate::cli::systemd::{Manager, Unit, escaped, program};
+use crate::cli::args::table::start::{
+    COMMAND, ENROLL_TOKEN, LOG_FORMAT, NO_OPEN, PRINT_UNIT, QUIET, RESET, SERVER, VERBOSE,
+};
+use crate::cli::systemd::{Manager, Unit, command_line, escaped};
 use crate::manager::ServerUrl;
 
 const HOW: [&str; 5] = [
@@ -15,39 +17,33 @@ const HOW: [&str; 5] = [
     "'systemctl --user edit postern'; the service does not see those of your shell.",
 ];
 
-/// The unit, with a file of variables or with advice on how to put it in place. The enrolment token is a secret and belongs in
-/// a file of the user's.
+/// The unit, with a file of variables or with advice on how to put it in place. The enrolment token is a secret and
+/// belongs in a file of the user's.
 pub(super) fn of_user(
     port: u16,
     server: Option<&ServerUrl>,
     parsed: &Parsed,
     environment_file: Option<&str>,
 ) -> String {
-    let mut command = vec![
-        program(),
-        "start".to_owned(),
-        port.to_string(),
-        "--no-open".to_owned(),
+    let left_out = [
+        SERVER,
+        ENROLL_TOKEN,
+        NO_OPEN,
+        RESET,
+        PRINT_UNIT,
+        LOG_FORMAT,
+        QUIET,
+        VERBOSE,
     ];
-    let server = server.map(ServerUrl::to_string);
-    let named = server.iter().map(|server| ("server", server));
-    let hosts = parsed.values(&ALLOW_HOST);
-    let hosts = hosts.iter().map(|host| ("allow-host", host));
-    for (flag, value) in named.chain(hosts) {
-        command.push(format!("--{flag}={}", escaped(value)));
-    }
-    for flag in [INSECURE, ALLOW_OTHER_USERS]
-        .iter()
-        .filter(|flag| parsed.has(flag))
-    {
-        command.push(format!("--{}", flag.long));
-    }
+    let mut command = command_line(&COMMAND, parsed, &left_out);
+    command.splice(2..2, [port.to_string(), "--no-open".to_owned()]);
+    // It may be the variable's.
+    command.extend(server.map(|server| format!("--server={}", escaped(&server.to_string()))));
     Unit {
         description: "postern",
         manager: Manager::User,
         command,
         environment_file,
-        memory: "512M",
         drain: Duration::ZERO,
         waits: false,
         how: if environment_file.is_some() {
