@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::figures::Kept;
 use super::invites::{Invite, Invites};
@@ -47,39 +48,57 @@ struct Change {
     rest: Option<Earlier>,
 }
 
-/// Reads it; none where it is damaged. `document` is the content of its main file.
-pub(super) fn read(home: &DataDir, document: &[u8]) -> Result<Option<RelayState>, Error> {
+/// Reads it, or says which of its files is damaged. `document` is the content of its main file.
+pub(super) fn read(home: &DataDir, document: &[u8]) -> Result<RelayState, Error> {
     home.refuse_foreign(JOURNAL)?;
     let journal = home.read(JOURNAL, CAP)?.unwrap_or_default();
-    let Some(earlier) = replayed(document, &journal) else {
-        return Ok(None);
-    };
+    let damaged = |file: &str, place: String| Error::Earlier(home.dir().join(file), place);
+    let earlier: Earlier = object(document).map_err(|why| damaged(MARK, why))?;
+    let earlier = replayed(earlier, &journal).map_err(|place| damaged(JOURNAL, place))?;
     let mut state = earlier.into_state();
     state.traffic = traffic(home).unwrap_or_default().into();
-    Ok(Some(state))
+    Ok(state)
 }
 
-/// The counters, which were in a file of their own. What others may have written is not counted on.
-pub(super) fn traffic(home: &DataDir) -> Option<BTreeMap<String, Kept>> {
-    home.refuse_foreign(FIGURES).ok()?;
-    let figures = home.read(FIGURES, CAP).ok()??;
-    serde_json::from_slice(&figures).ok()
+/// Reads what is left of it without its main file: counters alone, or nothing. A journal belongs to a file that is lost.
+pub(super) fn remains(home: &DataDir) -> Result<Option<RelayState>, Error> {
+    let journal = home.read(JOURNAL, CAP)?.unwrap_or_default();
+    if !journal.is_empty() {
+        let why = format!("its {MARK} is missing");
+        return Err(Error::Earlier(home.dir().join(JOURNAL), why));
+    }
+    Ok(traffic(home).map(|traffic| RelayState {
+        traffic: traffic.into(),
+        ..RelayState::default()
+    }))
 }
 
-fn replayed(document: &[u8], journal: &[u8]) -> Option<Earlier> {
-    let mut earlier: Earlier = serde_json::from_slice(document).ok()?;
-    for line in journal.split_inclusive(|byte| *byte == b'\n') {
-        // One without its end was never answered.
+/// A list would pass for a structure whose fields it has.
+fn object<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
+    match json.trim_ascii_start().first() {
+        Some(b'{') => serde_json::from_slice(json).map_err(|error| error.to_string()),
+        _ => Err("it is not a JSON object".to_owned()),
+    }
+}
+
+/// The state with the changes of a journal; an error says where that is damaged.
+fn replayed(mut earlier: Earlier, journal: &[u8]) -> Result<Earlier, String> {
+    for (index, line) in journal.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let place = || format!("line {}", index + 1);
         let Some(line) = line.strip_suffix(b"\n") else {
+            log::warn!(
+                "skipped the last {} bytes of {JOURNAL}: the change is incomplete",
+                line.len()
+            );
             break;
         };
-        let change: Change = serde_json::from_slice(line).ok()?;
+        let change: Change = object(line).map_err(|_| place())?;
         // Lines that are in the document already may have been left.
         if change.to <= earlier.number {
             continue;
         }
         if change.from != earlier.number {
-            return None;
+            return Err(place());
         }
         if let Some(rest) = change.rest {
             let connectors = std::mem::take(&mut earlier.connectors);
@@ -93,7 +112,22 @@ fn replayed(document: &[u8], journal: &[u8]) -> Option<Earlier> {
         }
         earlier.number = change.to;
     }
-    Some(earlier)
+    Ok(earlier)
+}
+
+/// The counters, which were in a file of their own. What others may have written is not counted on.
+fn traffic(home: &DataDir) -> Option<BTreeMap<String, Kept>> {
+    let read = || {
+        home.refuse_foreign(FIGURES)?;
+        home.read(FIGURES, CAP)
+    };
+    let found = read().unwrap_or_else(|error| {
+        log::warn!("counters start from zero: {error}");
+        None
+    })?;
+    let counters = serde_json::from_slice(&found);
+    let unread = |error| log::warn!("counters start from zero: {FIGURES} is damaged: {error}");
+    counters.map_err(unread).ok()
 }
 
 /// Part of the names of what is kept of it.

@@ -110,26 +110,56 @@ fn what_was_moved_by_half_is_moved_again() {
 #[test]
 fn a_damaged_one_stays_as_it_is() {
     let whole = change().to_string();
-    for (document, journal) in [
-        (document(), whole.replacen('{', "[", 1) + "\n"),
+    for (file, document, journal) in [
+        (JOURNAL, document(), whole.replacen('{', "[", 1) + "\n"),
         (
+            JOURNAL,
             document(),
             whole.replacen("\"from\":7", "\"from\":8", 1) + "\n",
         ),
-        (json!({"version": 2, "revokee": ["ann"]}), String::new()),
-        (json!({"version": 1, "number": "x"}), String::new()),
+        (
+            MARK,
+            json!({"version": 2, "revokee": ["ann"]}),
+            String::new(),
+        ),
+        (MARK, json!({"version": 1, "number": "x"}), String::new()),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let home = DataDir::at(dir.path());
         write(dir.path(), &document, &journal);
-        let refused = StateStore::open_whole(&home).err().unwrap().to_string();
-        assert!(refused.contains("relay.json is damaged"), "{refused}");
+        let expected = format!("{file} of an earlier version is damaged (");
+        for opened in [
+            StateStore::open_whole(&home).err(),
+            StateStore::open(&home, &mut Vec::new()).err(),
+        ] {
+            let refused = opened.unwrap().to_string();
+            assert!(refused.contains(&expected), "{refused}");
+        }
         assert_eq!(names(dir.path()).len(), 3);
         assert_eq!(
             fs::read_to_string(dir.path().join(MARK)).unwrap(),
             document.to_string()
         );
     }
+}
+
+/// Its journal alone may have said that somebody was revoked; its counters alone are as good as ever.
+#[test]
+fn without_its_main_file_a_journal_is_damage_and_counters_are_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = DataDir::at(dir.path());
+    write(dir.path(), &document(), &format!("{}\n", change()));
+    fs::remove_file(dir.path().join(MARK)).unwrap();
+    let refused = StateStore::open(&home, &mut Vec::new()).err().unwrap();
+    assert!(
+        refused
+            .to_string()
+            .contains("relay.journal of an earlier version")
+    );
+    assert_eq!(names(dir.path()).len(), 2);
+    fs::remove_file(dir.path().join(JOURNAL)).unwrap();
+    let store = StateStore::open_whole(&home).unwrap();
+    assert_eq!(store.snapshot().traffic.len(), 1);
 }
 
 #[test]

@@ -45,6 +45,10 @@ pub(super) struct RowLog {
     whole: u64,
     /// Bytes of all changes; none where they are unknown, or where the file does not end as it should.
     length: Option<u64>,
+    /// Bytes after that, of a change without its end.
+    pub(super) torn: u64,
+    /// The file as it was left: its number in the file system, and its bytes.
+    left: Option<(u64, u64)>,
     /// True if the mark is there.
     is_marked: bool,
 }
@@ -77,50 +81,34 @@ pub(super) fn look(home: &DataDir) -> Result<Found, Error> {
     // In this order: what is moved from the one to the other meanwhile is in both.
     let mark = home.read(MARK, CAP)?;
     let rows = home.read(ROWS, CAP)?;
-    let form = mark.as_deref().and_then(form);
-    let damaged = |file, (state, lost): (RelayState, Vec<String>), place: &str| {
-        let place = place.to_owned();
-        Found::Damaged(Damaged {
-            file,
-            place,
-            state,
-            lost,
-        })
-    };
-    let nothing = |lost: &str| (RelayState::default(), vec![lost.to_owned()]);
+    let form = mark
+        .as_deref()
+        .and_then(form)
+        .max(rows.as_deref().and_then(form_of));
     if let Some(form) = form.filter(|form| *form > FORM) {
         return Err(Error::Newer(form));
     }
-    let of_earlier = "all of it: the version that wrote it may keep more with its 'relay recover'";
+    let is_earlier = |mark: &[u8]| self::form(mark).is_none_or(|form| form < FORM);
     Ok(match (mark, rows) {
-        (None, None) => match earlier::traffic(home) {
-            Some(traffic) => {
-                let traffic = traffic.into();
-                Found::Earlier(
-                    RelayState {
-                        traffic,
-                        ..RelayState::default()
-                    },
-                    Vec::new(),
-                )
-            }
+        (None, None) => match earlier::remains(home)? {
+            Some(traffic) => Found::Earlier(traffic, Vec::new()),
             None => Found::Nothing,
         },
-        (Some(mark), rows) if form.is_some_and(|form| form < FORM) => {
-            match (earlier::read(home, &mark)?, rows) {
-                (Some(state), _) => Found::Earlier(state, mark),
-                (None, None) => damaged(MARK, nothing(of_earlier), ""),
-                (None, Some(rows)) => damaged(MARK, salvage(&rows), ""),
+        (Some(mark), None) if is_earlier(&mark) => {
+            Found::Earlier(earlier::read(home, &mark)?, mark)
+        }
+        (Some(mark), Some(rows)) if self::form(&mark).is_some_and(|form| form < FORM) => {
+            match earlier::read(home, &mark) {
+                Ok(state) => Found::Earlier(state, mark),
+                Err(Error::Earlier(..)) => Found::Damaged(Damaged::new(MARK, "", &rows)),
+                Err(error) => return Err(error),
             }
         }
-        (Some(_), None) if form == Some(FORM) => {
-            damaged(ROWS, nothing("all of it"), "it is missing")
-        }
-        (Some(_), None) => damaged(MARK, nothing(of_earlier), ""),
+        (Some(_), None) => Found::Damaged(Damaged::new(ROWS, "it is missing", b"")),
         (mark, Some(rows)) => match read(home, &rows) {
-            Err(place) => damaged(ROWS, salvage(&rows), &place),
+            Err(place) => Found::Damaged(Damaged::new(ROWS, &place, &rows)),
             Ok(_) if mark.as_ref().is_some_and(|mark| mark != MARKER.as_bytes()) => {
-                damaged(MARK, salvage(&rows), "")
+                Found::Damaged(Damaged::new(MARK, "", &rows))
             }
             Ok((state, log)) => {
                 let is_marked = mark.is_some();
@@ -128,6 +116,28 @@ pub(super) fn look(home: &DataDir) -> Result<Found, Error> {
             }
         },
     })
+}
+
+impl Damaged {
+    fn new(file: &'static str, place: &str, rows: &[u8]) -> Self {
+        let (state, mut lost) = salvage(rows);
+        if file == ROWS && lost.is_empty() {
+            lost.push(if place.is_empty() { "all of it" } else { place }.to_owned());
+        }
+        Self {
+            file,
+            place: place.to_owned(),
+            state,
+            lost,
+        }
+    }
+}
+
+/// The form that the first line of a log tells.
+fn form_of(rows: &[u8]) -> Option<u32> {
+    let first = Line::read(rows.split(|byte| *byte == b'\n').next()?)?;
+    let value = first.value.filter(|_| first.kind == FIRST)?;
+    serde_json::from_slice(value).ok()
 }
 
 /// The form that the mark tells; none if it cannot be read.
@@ -246,21 +256,49 @@ fn read(home: &DataDir, bytes: &[u8]) -> Result<(RelayState, RowLog), String> {
         number,
         whole,
         length: is_ended.then_some(length),
+        torn: wide(bytes.len()) - length,
+        left: identity(home).filter(|(_, found)| *found == wide(bytes.len())),
         is_marked: true,
     };
     Ok((state, log))
 }
 
-/// Of a damaged log the state that its readable lines make, and the others, by their numbers.
+/// Of a damaged log the state that its readable lines make, and what is lost, in a few words each. A line of a change
+/// that has been read already is no part of it.
 fn salvage(bytes: &[u8]) -> (RelayState, Vec<String>) {
     let (mut state, mut lost) = (RelayState::default(), Vec::new());
+    // Number of the last change, and lines of it that are to come.
+    let (mut last, mut left, mut is_unsure) = (0, 0, false);
     for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
-        let found = Line::read(line);
-        let is_read = line.is_empty()
-            || found.is_some_and(|line| line.kind == FIRST || line.put(&mut state).is_some());
-        if !is_read {
-            lost.push(format!("line {} of {ROWS}", index + 1));
+        let place = index + 1;
+        if line.is_empty() {
+            continue;
         }
+        let Some(line) = Line::read(line) else {
+            lost.push(format!("line {place} of {ROWS}"));
+            // Its number is lost with it.
+            is_unsure = true;
+            continue;
+        };
+        let is_next = match left {
+            0 => line.number == last + 1 || last == 0,
+            left => line.number == last && line.left + 1 == left,
+        };
+        let is_past = line.number == last && left == 0 && last != 0 && !is_unsure;
+        if is_past || line.number < last {
+            lost.push(format!("line {place} of {ROWS}, which is out of order"));
+            continue;
+        }
+        if !is_next && !std::mem::take(&mut is_unsure) {
+            lost.push(format!("lines before line {place} of {ROWS}"));
+        }
+        (last, left) = (line.number, line.left);
+        if line.kind != FIRST && line.put(&mut state).is_none() {
+            lost.push(format!("line {place} of {ROWS}"));
+        }
+    }
+    if left > 0 && !is_unsure {
+        lost.push(format!("the end of {ROWS}"));
     }
     // One whose revocation is lost in part is out.
     for name in &state.revoked.clone() {
@@ -277,6 +315,8 @@ impl RowLog {
             number: 0,
             whole: 0,
             length: None,
+            torn: 0,
+            left: None,
             is_marked: false,
         }
     }
@@ -313,6 +353,7 @@ impl RowLog {
         self.number = number;
         self.whole = wide(content.len());
         self.length = Some(self.whole);
+        self.left = identity(&self.home);
         Ok(())
     }
 }
@@ -320,8 +361,13 @@ impl RowLog {
 impl Rows for RowLog {
     fn apply(&mut self, rows: &[Row], state: &RelayState) -> Result<(), SaveError> {
         let locked = self.home.lock()?;
-        let length = self.length.take();
-        let length = length.filter(|length| *length <= self.whole + self.whole.max(SLACK));
+        // One that somebody has changed, removed or replaced is written anew: all is in memory.
+        let is_as_left = self.left.is_some() && self.left == identity(&self.home);
+        let is_short = |length: &u64| *length <= self.whole + self.whole.max(SLACK);
+        let length = self
+            .length
+            .take()
+            .filter(|length| is_as_left && is_short(length));
         let Some(length) = length else {
             return Ok(self.write_all(&locked, state)?);
         };
@@ -330,6 +376,7 @@ impl Rows for RowLog {
         locked.append(ROWS, length, &content)?;
         self.number += 1;
         self.length = Some(length + wide(content.len()));
+        self.left = identity(&self.home);
         Ok(())
     }
 
@@ -341,6 +388,17 @@ impl Rows for RowLog {
         let locked = self.home.lock()?;
         Ok(self.write_all(&locked, state)?)
     }
+}
+
+/// The log's number in the file system, and its bytes; none where it is missing, or is not ours alone to write.
+fn identity(home: &DataDir) -> Option<(u64, u64)> {
+    home.refuse_foreign(ROWS).ok()?;
+    let found = std::fs::symlink_metadata(home.dir().join(ROWS)).ok()?;
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(&found);
+    #[cfg(not(unix))]
+    let number = 0;
+    found.is_file().then_some((number, found.len()))
 }
 
 fn wide(length: usize) -> u64 {

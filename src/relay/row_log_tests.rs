@@ -206,17 +206,58 @@ fn what_can_be_read_of_a_damaged_log_lasts_and_who_was_turned_out_is_out() {
         assert!(!state.connectors.contains_key("bob"), "{at}");
         is_read(dir.path(), &state);
     }
-    // A whole change is missing.
+    // A whole change is missing, an old one comes again, the end is missing.
     let mut fewer = lines.clone();
     fewer.remove(2);
-    fs::write(dir.path().join(ROWS), fewer.join("\n") + "\n").unwrap();
-    assert!(
-        whole(dir.path())
-            .err()
-            .unwrap()
-            .to_string()
-            .contains("line 3")
-    );
+    let again = [&lines[..], &lines[1..2]].concat();
+    for (content, lost) in [
+        (fewer, "lines before line 3 of relay.rows"),
+        (again, "line 7 of relay.rows, which is out of order"),
+        (lines[..5].to_vec(), "the end of relay.rows"),
+    ] {
+        fs::write(dir.path().join(ROWS), content.join("\n") + "\n").unwrap();
+        let is_torn = lost.starts_with("the end");
+        assert_eq!(whole(dir.path()).is_ok(), is_torn, "{lost}");
+        if !is_torn {
+            let store = StateStore::open(&DataDir::at(dir.path()), &mut Vec::new()).unwrap();
+            assert_eq!(store.lost(), [lost]);
+        }
+    }
+}
+
+/// All of it is in memory: a file that somebody else has changed is written anew.
+#[test]
+fn a_log_that_was_cut_removed_or_replaced_while_it_is_used_is_whole_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(ROWS);
+    let store = whole(dir.path()).unwrap();
+    enrol(&store, "ann");
+    let backup = fs::read(&path).unwrap();
+    let harms: [&dyn Fn(); 6] = [
+        &|| fs::write(&path, "").unwrap(),
+        &|| fs::remove_file(&path).unwrap(),
+        &|| fs::write(&path, &backup).unwrap(),
+        &|| {
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, &backup).unwrap();
+        },
+        &|| {
+            use std::os::unix::fs::PermissionsExt;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        },
+        &|| {
+            fs::rename(&path, dir.path().join("elsewhere")).unwrap();
+            std::os::unix::fs::symlink(dir.path().join("elsewhere"), &path).unwrap();
+        },
+    ];
+    for (number, harm) in harms.iter().enumerate() {
+        harm();
+        enrol(&store, &format!("c{number}"));
+        is_read(dir.path(), &store.snapshot());
+        enrol(&store, &format!("d{number}"));
+        is_read(dir.path(), &store.snapshot());
+    }
+    assert_eq!(store.snapshot().connectors.len(), 13);
 }
 
 #[test]

@@ -146,6 +146,12 @@ impl StateStore {
             Found::Log(state, found) => {
                 log = found;
                 log.mark(&locked)?;
+                if log.torn > 0 {
+                    log::warn!(
+                        "skipped the last {} bytes of {ROWS}: the change is incomplete",
+                        log.torn
+                    );
+                }
                 state
             }
             Found::Earlier(state, document) => {
@@ -160,6 +166,7 @@ impl StateStore {
                 earlier::keep_copy(&locked, &document)?;
                 log.write_all(&locked, &state)?;
                 earlier::put_away(home, &locked)?;
+                log::info!("the relay's state was moved to {ROWS}; the earlier files are kept");
                 state
             }
             Found::Damaged(damaged) if !may_forget => {
@@ -562,6 +569,8 @@ pub enum Error {
     Newer(u32),
     /// A file of the state is damaged, and where, if that is known.
     Unreadable(PathBuf, String),
+    /// The same of an earlier version's state, which is moved as a whole or not at all.
+    Earlier(PathBuf, String),
     /// The directory is of a relay of a fleet, whose state is in a store.
     OfFleet(PathBuf),
     /// The directory has a state, and the store that is named has none.
@@ -585,6 +594,9 @@ impl Error {
             Self::Unreadable(..) => {
                 "restore it from a backup, or run 'postern relay recover' with the same --data, which keeps what can \
                  be read and lists what is lost"
+            }
+            Self::Earlier(..) => {
+                "restore it from a backup, or run 'postern relay recover' of that version, which keeps what can be read"
             }
             Self::Shared(error) => error.hint(),
             Self::OfFleet(_) => {
@@ -631,6 +643,11 @@ impl std::fmt::Display for Error {
                     path.display()
                 )
             }
+            Self::Earlier(path, place) => write!(
+                f,
+                "{} of an earlier version is damaged ({place}), so its state is not moved. Nothing was changed",
+                path.display()
+            ),
             Self::Shared(error) => error.fmt(f),
             Self::OfFleet(dir) => write!(
                 f,

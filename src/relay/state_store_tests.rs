@@ -332,34 +332,55 @@ fn what_counts_at_once_is_neither_undone_nor_made_twice_by_a_save_before_it() {
 
 #[test]
 fn a_damaged_state_is_set_aside_each_time_and_never_lost() {
-    for (file, contents) in [
-        (
-            MARK,
-            &["", "{\"version\":1,", "[]", "{\"version\":2,\"other\":1}"][..],
-        ),
-        (ROWS, &["", "x\n", "00000000\t1\t0\tform\t\"\"\t3\n"]),
+    let contents = ["", "x\n", "00000000\t1\t0\tform\t\"\"\t3\n"];
+    let dir = tempfile::tempdir().unwrap();
+    let home = DataDir::at(dir.path());
+    for (number, content) in contents.iter().enumerate() {
+        fs::write(dir.path().join(ROWS), content).unwrap();
+        assert!(matches!(peek(&home), Err(Error::Unreadable(..))));
+        let whole = StateStore::open_whole(&home);
+        assert!(matches!(whole.err(), Some(Error::Unreadable(..))));
+        let (store, aside) = open(dir.path());
+        assert_eq!(fs::read_to_string(&aside[0]).unwrap(), *content);
+        assert!(!store.lost().is_empty(), "{content}");
+        let name = number.to_string();
+        let changed = store.update(|state| {
+            turn_out(state, &name);
+            Ok::<_, Error>(())
+        });
+        changed.unwrap();
+    }
+    assert_eq!(store::files_set_aside(&home).len(), contents.len());
+    fs::remove_file(dir.path().join(ROWS)).unwrap();
+    assert!(matches!(peek(&home), Err(Error::Unreadable(..))));
+    let (store, aside) = open(dir.path());
+    assert_eq!(
+        (store.lost(), aside.len()),
+        (&["it is missing".to_owned()][..], 0)
+    );
+}
+
+/// Of an earlier version, which can do that better itself.
+#[test]
+fn a_damaged_earlier_state_is_not_touched() {
+    for content in [
+        "",
+        "{\"version\":1,",
+        "[]",
+        "[2]",
+        "{\"version\":2,\"other\":1}",
     ] {
         let dir = tempfile::tempdir().unwrap();
         let home = DataDir::at(dir.path());
-        for (number, content) in contents.iter().enumerate() {
-            fs::write(dir.path().join(file), content).unwrap();
-            assert!(
-                matches!(peek(&home), Err(Error::Unreadable(..))),
-                "{content}"
-            );
-            let whole = StateStore::open_whole(&home);
-            assert!(matches!(whole.err(), Some(Error::Unreadable(..))));
-            let (store, aside) = open(dir.path());
-            assert_eq!(fs::read_to_string(&aside[0]).unwrap(), *content);
-            let name = number.to_string();
-            store
-                .update(|state| {
-                    turn_out(state, &name);
-                    Ok::<_, Error>(())
-                })
-                .unwrap();
+        fs::write(dir.path().join(MARK), content).unwrap();
+        for opened in [
+            peek(&home).map(drop),
+            StateStore::open_whole(&home).map(drop),
+            StateStore::open(&home, &mut Vec::new()).map(drop),
+        ] {
+            assert!(matches!(opened, Err(Error::Earlier(..))), "{content}");
         }
-        assert_eq!(store::files_set_aside(&home).len(), contents.len());
+        assert_eq!(fs::read_to_string(dir.path().join(MARK)).unwrap(), content);
     }
 }
 

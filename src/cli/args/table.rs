@@ -390,8 +390,8 @@ Host keys and statistics are not copied.",
         name: "relay recover",
         brief: "repair a damaged state file, keeping what can be read",
         about: "Repairs a damaged state: keeps a copy of the damaged file, keeps everything that can be read, and \
-            reports what is lost. The relay never does this automatically, because revocations may be lost: check \
-            'postern relay list' afterwards, and revoke again.",
+            reports what is lost. 'postern relay' never does this automatically, because revocations may be lost (the \
+            built-in relay of 'postern start' does): check 'postern relay list' afterwards, and revoke again.",
         flags: &[DATA],
         ..AT_HOME
     };

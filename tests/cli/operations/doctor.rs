@@ -78,6 +78,18 @@ fn the_doctor_names_what_is_wrong_and_changes_nothing() {
     let said = home.run(&["doctor"]);
     assert!(said.stdout.contains("WRONG  sealed files: "), "{said:?}");
     assert_eq!(files_below(home.path()), before);
+    let state = home.path().join("relay/relay.rows");
+    fs::create_dir_all(state.parent().unwrap()).unwrap();
+    fs::write(state, "damaged\n").unwrap();
+    let said = home.run(&["doctor"]).stdout;
+    let line = said
+        .lines()
+        .find(|line| line.starts_with("WRONG  relay's state: "));
+    assert!(
+        line.unwrap()
+            .contains("relay.rows is damaged (line 1 of relay.rows)"),
+        "{said}"
+    );
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let said = home.run(&["doctor"]);
     assert!(

@@ -14,6 +14,7 @@ use crate::manager::app::AppConfig;
 use crate::manager::app_store::AppStore;
 use crate::manager::server_store::{ServerList, ServerStore};
 use crate::plugin::Registry;
+use crate::relay::{self, StateError};
 use crate::store::time::{parse_rfc3339, rfc3339};
 use crate::store::{CredentialStore, Credentials, DataDir, Error, files_set_aside, key_file};
 
@@ -150,7 +151,26 @@ pub(super) fn files(home: &DataDir, files: &Files) -> Vec<Finding> {
         )
     }));
     findings.push(key(home));
+    findings.extend(relay_state(home));
     findings
+}
+
+/// Checks that the state of this user's relay can be read, if there is one. That of a fleet is elsewhere.
+fn relay_state(home: &DataDir) -> Option<Finding> {
+    const CHECK: &str = "relay's state";
+    let data = DataDir::at(home.dir().join("relay"));
+    if !relay::has_state(&data) {
+        return None;
+    }
+    match relay::stored_status(&data) {
+        Ok(status) => {
+            let (enrolled, revoked) = (status.connectors.len(), status.revoked.len());
+            let text = format!("readable; connectors: {enrolled}, revoked: {revoked}");
+            Some(Finding::good(CHECK, text))
+        }
+        Err(StateError::OfFleet(_)) => None,
+        Err(error) => Some(Finding::wrong(CHECK, error.to_string(), error.hint())),
+    }
 }
 
 /// Where the key of the sealed files is, which a backup needs too.

@@ -234,7 +234,7 @@ pub(super) fn recover(parsed: &Parsed) -> Result<(), Failure> {
     }
     let _instance = claim(&operator.data)?;
     let recovered = relay::recover(&operator.data).map_err(of_state)?;
-    if recovered.aside.is_empty() {
+    if recovered.aside.is_empty() && recovered.lost.is_empty() {
         return print("nothing is damaged\n");
     }
     let [connectors, revoked, invites] = recovered.kept;
