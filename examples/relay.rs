@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let run_dir = RunDir::create(Some(&home))?;
     let relay = embedded::start(&home, run_dir.path(), true)?;
 
-    // What a connector asks for; the password is its own, and known to nobody else.
+    // The call of a connector; the password is its own, and known to nobody else.
     let password = "0123456789abcdef0123456789abcdef0123456789a";
     let call = json!({
         "protocol": "http", "ip": "127.0.0.1", "port": application.parse::<u16>()?,

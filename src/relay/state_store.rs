@@ -569,7 +569,7 @@ pub enum Error {
     Newer(u32),
     /// A file of the state is damaged, and where, if that is known.
     Unreadable(PathBuf, String),
-    /// The same of an earlier version's state, which is moved as a whole or not at all.
+    /// A file of an earlier version's state is damaged; that is moved as a whole or not at all.
     Earlier(PathBuf, String),
     /// The directory is of a relay of a fleet, whose state is in a store.
     OfFleet(PathBuf),
