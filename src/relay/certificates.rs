@@ -1,7 +1,6 @@
 //! For which names a web server in front may get a certificate: those that lead somewhere. And since when sites were
 //! connected, which that depends on.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -10,19 +9,11 @@ use super::setup::Service;
 use super::state::{Application, RelayState, cutoff};
 use super::state_store::Error;
 use crate::store::time::rfc3339;
-use crate::sync::{Lookout, Mutex};
 
 /// Age at which a note is made anew. Default 1 day: of the 30 that count, and the state is saved as seldom.
 const NOTED_FOR: Duration = Duration::from_secs(24 * 3600);
 /// Time in which what is to be noted gathers, so that many connectors that come at once are one save. Default 1 s.
 const GATHERED_FOR: Duration = Duration::from_secs(1);
-
-/// Sites whose tunnel came or went, until that is noted in the state: connector and port of each.
-#[derive(Debug, Default)]
-pub(super) struct Connects {
-    pending: Mutex<BTreeSet<(String, u16)>>,
-    lookout: Lookout,
-}
 
 /// True if there may be a certificate for a host name: the domain, a name of the relay, or a site that is connected or
 /// was within 30 days. In any case of letters; a dot may end it.

@@ -8,14 +8,17 @@ use serde::de::DeserializeOwned;
 
 use super::figures::Kept;
 use super::invites::{Invite, Invites};
-use super::row_log::{CAP, MARK};
 use super::secret::SecretHash;
 use super::state::{Connector, RelayState, Reservation, Revocation};
-use super::state_store::Error;
+use super::store_error::Error;
 use crate::api::relay::InvitedBy;
 use crate::store::{self, DataDir, Locked};
 use crate::sync::CopyOnWrite;
 
+/// The document; from the next form on it says that there is a log.
+pub(super) const MARK: &str = "relay.json";
+/// Bytes of a file. Default 128 MiB: every connector with all its applications, twice.
+pub(super) const CAP: u64 = 128 * 1024 * 1024;
 /// The journal, and the counters of traffic.
 const JOURNAL: &str = "relay.journal";
 const FIGURES: &str = "figures.json";

@@ -63,6 +63,6 @@ pub use offline::{
 };
 pub use quota::Quota;
 pub use server::{Options, Running, StartError, Whereabouts, start};
-pub use state_store::{Error as StateError, hint_of, set_aside_notice};
-pub use store_error::StoreError;
+pub use state_store::set_aside_notice;
+pub use store_error::{Error as StateError, StoreError, hint_of};
 pub use urls::{InvalidUrl, PublicPorts, PublicUrl, TunnelUrl, check_domain};

@@ -15,22 +15,18 @@
 
 use crc32fast::hash;
 
-use super::earlier;
+use super::earlier::{self, CAP, MARK};
 use super::state::RelayState;
 use super::state_rows::{self, Kind, Row, Rows, SaveError};
-use super::state_store::Error;
+use super::store_error::Error;
 use crate::store::{self, DataDir, Locked};
 
 /// The log.
 pub(super) const ROWS: &str = "relay.rows";
-/// Says that there is one; until then, the state of an earlier version.
-pub(super) const MARK: &str = "relay.json";
 /// Form of the state: 1 and 2 were one JSON document.
 pub(super) const FORM: u32 = 3;
 /// Content of the mark. No earlier version takes it for a state, whichever of its bytes is damaged.
 const MARKER: &str = "{\"version\":3,\"rows\":\"relay.rows\"}\n";
-/// Bytes of a file. Default 128 MiB: every connector with all its applications, twice.
-pub(super) const CAP: u64 = 128 * 1024 * 1024;
 /// Bytes that are appended before all is written anew, however little that is. Default 64 KiB.
 const SLACK: u64 = 64 * 1024;
 /// Kind of the first line.

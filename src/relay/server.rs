@@ -17,6 +17,7 @@ use super::call_stats::CallStats;
 use super::connector_auth::Enrolment;
 use super::drain::{self, Awaited, Drain};
 use super::fleet::{self, Watch, WatchError};
+use super::follow::follow;
 use super::invites::Invite;
 use super::inviting::{self, Made};
 use super::joined::Joined;
@@ -345,6 +346,12 @@ fn take_tunnels(
     settings.policy = Box::new(TunnelPolicy::new(Arc::clone(service)));
     settings.reserved_files = wanted_files(gateway);
     let tunnels = tunnel::Server::start(settings)?;
+    let of_follow = Arc::downgrade(service);
+    service.store.follow_with(Box::new(move |before, after| {
+        if let Some(service) = of_follow.upgrade() {
+            follow(&service, before, after);
+        }
+    }));
     service.begin(tunnels.opener());
     Ok(tunnels)
 }

@@ -1,5 +1,6 @@
 //! Service for connectors: quick-setup, with the ports and sites that come of it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,10 +14,8 @@ use zeroize::Zeroizing;
 
 use super::allocator::{self, AllocError, FreePort, Surroundings};
 use super::call_stats::{NO_PORT, with_reason};
-use super::certificates::Connects;
 use super::connector_auth::{self, Admission, AuthError, Enrolment};
 use super::fleet::{Links, Looks};
-use super::follow::follow;
 use super::quota::Quota;
 use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
@@ -31,7 +30,7 @@ use crate::http::auth::{Code, RateLimiter, WhenFull};
 use crate::store::expiry::Clocks;
 use crate::store::random;
 use crate::store::time::rfc3339;
-use crate::sync::LogLimiter;
+use crate::sync::{LogLimiter, Lookout, Mutex};
 use crate::tunnel::server::Opener;
 
 /// Quick-setup calls of one source a minute.
@@ -74,6 +73,13 @@ pub(super) struct Service {
     pub(super) looks: Option<Looks>,
     /// Links to other relays; set once they exist.
     pub(super) links: OnceLock<Arc<Links>>,
+}
+
+/// Sites whose tunnel came or went, until that is noted in the state: connector and port of each.
+#[derive(Debug, Default)]
+pub(super) struct Connects {
+    pub(super) pending: Mutex<BTreeSet<(String, u16)>>,
+    pub(super) lookout: Lookout,
 }
 
 /// Why a call gets nothing.
@@ -134,15 +140,9 @@ impl Service {
         cutoff(Clocks::now().wall_as_passed(self.since))
     }
 
-    /// From here on sites lead somewhere, and what follows from changes of the state is done.
-    pub(super) fn begin(self: &Arc<Self>, opener: Opener) {
+    /// From here on sites lead somewhere.
+    pub(super) fn begin(&self, opener: Opener) {
         let opener = self.opener.get_or_init(|| opener);
-        let of_follow = Arc::downgrade(self);
-        self.store.follow_with(Box::new(move |before, after| {
-            if let Some(service) = of_follow.upgrade() {
-                follow(&service, before, after);
-            }
-        }));
         for (connector, application) in self.store.snapshot().applications() {
             self.sites.put(connector, application, opener);
         }

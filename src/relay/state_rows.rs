@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 use super::invites::Invite;
 use super::state::{RelayState, Revocation};
-use super::store_error::StoreError;
+use super::store_error::{Error, StoreError};
 use crate::store;
 
 /// Kind of a row.
@@ -224,6 +224,16 @@ impl std::fmt::Display for SaveError {
             Self::Files(error) => error.fmt(f),
             Self::Away(error) => error.fmt(f),
             Self::Outdated => f.write_str("other relays changed it at the same time"),
+        }
+    }
+}
+
+impl From<SaveError> for Error {
+    fn from(error: SaveError) -> Self {
+        match error {
+            SaveError::Files(error) => Self::Store(error),
+            SaveError::Away(error) => Self::Shared(error),
+            SaveError::Outdated => Self::Shared(StoreError::Away(error.to_string())),
         }
     }
 }

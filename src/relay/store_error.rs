@@ -1,8 +1,11 @@
-//! Why a store that several relays share does not do what is asked of it.
+//! Why the state is not read or kept: in a directory, or in a store that several relays share.
 
 use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::sqlweb::catch_panic::Panicked;
+use crate::store;
 
 /// Why the shared store does not do what is asked of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,5 +79,130 @@ impl std::error::Error for StoreError {}
 impl From<Panicked> for StoreError {
     fn from(_: Panicked) -> Self {
         Self::Away("the query failed: this is a fault of the program".into())
+    }
+}
+
+/// Why the data directory cannot be used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file cannot be read, written or locked.
+    Store(Arc<store::Error>),
+    /// The state is in a store that several relays share, and that does not do what is asked.
+    Shared(StoreError),
+    /// The state was written by a later version of this program, with this number.
+    Newer(u32),
+    /// A file of the state is damaged, and where, if that is known.
+    Unreadable(PathBuf, String),
+    /// A file of an earlier version's state is damaged; that is moved as a whole or not at all.
+    Earlier(PathBuf, String),
+    /// The directory is of a relay of a fleet, whose state is in a store.
+    OfFleet(PathBuf),
+    /// The directory has a state, and the store that is named has none.
+    NotCopied(PathBuf),
+    /// Something has no form in which it could be kept.
+    Form(String),
+    /// There are as many connectors as a relay takes.
+    Full,
+    /// There are as many invites as are kept, and all of them are good.
+    Invites,
+}
+
+impl Error {
+    /// Returns advice.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Store(error) => hint_of(error),
+            Self::Newer(_) => {
+                "run the version that wrote it, or name another directory with --data"
+            }
+            Self::Unreadable(..) => {
+                "restore it from a backup, or run 'postern relay recover' with the same --data, which keeps what can \
+                 be read and lists what is lost"
+            }
+            Self::Earlier(..) => {
+                "restore it from a backup, or run 'postern relay recover' of that version, which keeps what can be read"
+            }
+            Self::Shared(error) => error.hint(),
+            Self::OfFleet(_) => {
+                "start the relay with --store and ask while it runs, or name another directory with --data"
+            }
+            Self::NotCopied(_) => {
+                "copy it with 'postern relay copy-store DIRECTORY STORE', or name another directory with --data"
+            }
+            Self::Form(_) => "name another directory with --data",
+            Self::Full => "make room with 'postern relay revoke NAME'",
+            Self::Invites => "make room with 'postern relay uninvite ID'",
+        }
+    }
+}
+
+/// Returns advice about the data directory, which `--data` names.
+pub fn hint_of(error: &store::Error) -> &'static str {
+    match error {
+        store::Error::Io { .. } => {
+            "check its owner, permissions and free space, or name another directory with --data"
+        }
+        store::Error::NotPrivate { .. } => {
+            "fix that, or name with --data a directory that only you can write to"
+        }
+        error => error.hint(),
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::Newer(version) => {
+                write!(f, "relay.json is from a newer version (format {version})")
+            }
+            Self::Unreadable(path, place) => {
+                let place = if place.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({place})")
+                };
+                write!(
+                    f,
+                    "{} is damaged{place}. It lists enrolled and revoked connectors, so the relay does not start. \
+                     Nothing was changed",
+                    path.display()
+                )
+            }
+            Self::Earlier(path, place) => write!(
+                f,
+                "{} of an earlier version is damaged ({place}), so its state is not moved. Nothing was changed",
+                path.display()
+            ),
+            Self::Shared(error) => error.fmt(f),
+            Self::OfFleet(dir) => write!(
+                f,
+                "{} belongs to a fleet: its state is in the fleet's store",
+                dir.display()
+            ),
+            Self::NotCopied(dir) => write!(
+                f,
+                "{} contains a relay's state, but the store has none",
+                dir.display()
+            ),
+            Self::Form(text) => f.write_str(text),
+            Self::Full => f.write_str("the relay has reached its limit of 2500 connectors"),
+            Self::Invites => f.write_str("the limit of 1000 invites is reached"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Store(Arc::new(error))
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Shared(error)
     }
 }

@@ -3,9 +3,8 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::rows::{insert, write};
-use super::schema::FORM;
 use super::server_error::Trouble;
+use super::write::{insert, write};
 use crate::relay::earlier::Earlier;
 use crate::relay::state::{Connector, RelayState};
 use crate::relay::state_rows;
@@ -16,12 +15,12 @@ use crate::store::random;
 /// nothing new. What was there stays in the row 2, and in the table of the connectors.
 const MOVED: &str = "moved to the tables of a newer version";
 
-/// Moves it, in one transaction.
-pub(super) fn upgrade(conn: &mut Conn) -> Result<Result<(), StoreError>, Trouble> {
+/// Moves it to the tables of `form`, in one transaction.
+pub(super) fn upgrade(conn: &mut Conn, form: u32) -> Result<Result<(), StoreError>, Trouble> {
     conn.query_drop("START TRANSACTION")?;
     let fleet = "SELECT form, number FROM postern_fleet WHERE id = 1 FOR UPDATE";
     let number = match conn.query_first(fleet)? {
-        Some((form, number)) if u32::lt(&form, &FORM) => u64::saturating_add(number, 1),
+        Some((found, number)) if u32::lt(&found, &form) => u64::saturating_add(number, 1),
         // Another relay was first.
         _ => return Ok(Ok(conn.query_drop("ROLLBACK")?)),
     };
@@ -43,10 +42,10 @@ pub(super) fn upgrade(conn: &mut Conn) -> Result<Result<(), StoreError>, Trouble
     let moved = "REPLACE INTO postern_rest (id, body) VALUES (1, ?)";
     write(conn, moved, (MOVED,))?;
     let raise = "UPDATE postern_fleet SET form = ?, number = ? WHERE id = 1";
-    write(conn, raise, (FORM, number))?;
+    write(conn, raise, (form, number))?;
     conn.query_drop("COMMIT")?;
     log::info!(
-        "the store is upgraded from format 1 to {FORM}: relays of earlier versions accept nothing new"
+        "the store is upgraded from format 1 to {form}: relays of earlier versions accept nothing new"
     );
     Ok(Ok(()))
 }

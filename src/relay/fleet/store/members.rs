@@ -2,8 +2,8 @@
 
 use mysql::prelude::Queryable;
 
-use super::rows::write;
 use super::session::Session;
+use super::write::write;
 
 use crate::relay::store_error::StoreError;
 

@@ -21,6 +21,7 @@ mod schema;
 mod server_error;
 mod session;
 mod url;
+mod write;
 
 pub(in crate::relay) use members::MemberRow;
 pub use password::StorePassword;

@@ -4,8 +4,8 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::earlier;
-use super::rows::write;
 use super::server_error::{Trouble, is_no_table};
+use super::write::write;
 use crate::relay::store_error::StoreError;
 use crate::store::random;
 
@@ -74,7 +74,7 @@ pub(super) fn ensure(conn: &mut Conn, makes: bool) -> Result<Result<(), StoreErr
         (FORM,),
     )?;
     if found.is_some_and(|form| form < FORM)
-        && let Err(error) = earlier::upgrade(conn)?
+        && let Err(error) = earlier::upgrade(conn, FORM)?
     {
         return Ok(Err(error));
     }
