@@ -57,6 +57,9 @@ pub(super) fn read(home: &DataDir, document: &[u8]) -> Result<RelayState, Error>
     let journal = home.read(JOURNAL, CAP)?.unwrap_or_default();
     let damaged = |file: &str, place: String| Error::Earlier(home.dir().join(file), place);
     let earlier: Earlier = object(document).map_err(|why| damaged(MARK, why))?;
+    if earlier.version == 0 {
+        return Err(damaged(MARK, "it has no version".into()));
+    }
     let earlier = replayed(earlier, &journal).map_err(|place| damaged(JOURNAL, place))?;
     let mut state = earlier.into_state();
     state.traffic = traffic(home).unwrap_or_default().into();

@@ -17,7 +17,7 @@ use crc32fast::hash;
 
 use super::earlier::{self, CAP, MARK};
 use super::state::RelayState;
-use super::state_rows::{self, Kind, Row, Rows, SaveError};
+use super::state_rows::{self, Kind, Row, Rows};
 use super::store_error::Error;
 use crate::store::{self, DataDir, Locked};
 
@@ -61,11 +61,9 @@ pub(super) enum Found {
 /// A directory with a file that is damaged.
 pub(super) struct Damaged {
     pub(super) file: &'static str,
-    /// The first place, in a few words.
-    pub(super) place: String,
     /// The part that can be read.
     pub(super) state: RelayState,
-    /// The other parts, in a few words each.
+    /// The other parts, in a few words each; none where only the mark is damaged.
     pub(super) lost: Vec<String>,
 }
 
@@ -84,49 +82,32 @@ pub(super) fn look(home: &DataDir) -> Result<Found, Error> {
     if let Some(form) = form.filter(|form| *form > FORM) {
         return Err(Error::Newer(form));
     }
-    let is_earlier = |mark: &[u8]| self::form(mark).is_none_or(|form| form < FORM);
-    Ok(match (mark, rows) {
-        (None, None) => match earlier::remains(home)? {
-            Some(traffic) => Found::Earlier(traffic, Vec::new()),
-            None => Found::Nothing,
+    let is_earlier = |mark: &[u8]| self::form(mark).is_some_and(|form| form < FORM);
+    let Some(rows) = rows else {
+        return match mark {
+            None => Ok(earlier::remains(home)?
+                .map_or(Found::Nothing, |state| Found::Earlier(state, Vec::new()))),
+            Some(mark) if mark == MARKER.as_bytes() => Ok(Found::Damaged(Damaged {
+                file: ROWS,
+                state: RelayState::default(),
+                lost: vec!["it is missing".to_owned()],
+            })),
+            Some(mark) => Ok(Found::Earlier(earlier::read(home, &mark)?, mark)),
+        };
+    };
+    let (state, lost, mut log) = read(home, &rows);
+    log.is_marked = mark.is_some();
+    let file = match mark {
+        // One that is damaged is none of these.
+        Some(mark) if is_earlier(&mark) => match earlier::read(home, &mark) {
+            Err(Error::Earlier(..)) => MARK,
+            state => return Ok(Found::Earlier(state?, mark)),
         },
-        (Some(mark), None) if is_earlier(&mark) => {
-            Found::Earlier(earlier::read(home, &mark)?, mark)
-        }
-        (Some(mark), Some(rows)) if self::form(&mark).is_some_and(|form| form < FORM) => {
-            match earlier::read(home, &mark) {
-                Ok(state) => Found::Earlier(state, mark),
-                Err(Error::Earlier(..)) => Found::Damaged(Damaged::new(MARK, "", &rows)),
-                Err(error) => return Err(error),
-            }
-        }
-        (Some(_), None) => Found::Damaged(Damaged::new(ROWS, "it is missing", b"")),
-        (mark, Some(rows)) => match read(home, &rows) {
-            Err(place) => Found::Damaged(Damaged::new(ROWS, &place, &rows)),
-            Ok(_) if mark.as_ref().is_some_and(|mark| mark != MARKER.as_bytes()) => {
-                Found::Damaged(Damaged::new(MARK, "", &rows))
-            }
-            Ok((state, log)) => {
-                let is_marked = mark.is_some();
-                Found::Log(state, RowLog { is_marked, ..log })
-            }
-        },
-    })
-}
-
-impl Damaged {
-    fn new(file: &'static str, place: &str, rows: &[u8]) -> Self {
-        let (state, mut lost) = salvage(rows);
-        if file == ROWS && lost.is_empty() {
-            lost.push(if place.is_empty() { "all of it" } else { place }.to_owned());
-        }
-        Self {
-            file,
-            place: place.to_owned(),
-            state,
-            lost,
-        }
-    }
+        Some(mark) if mark != MARKER.as_bytes() => MARK,
+        _ if lost.is_empty() => return Ok(Found::Log(state, log)),
+        _ => ROWS,
+    };
+    Ok(Found::Damaged(Damaged { file, state, lost }))
 }
 
 /// The form that the first line of a log tells.
@@ -176,12 +157,6 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Puts it into a state; none where it has no place there.
-    fn put(&self, state: &mut RelayState) -> Option<()> {
-        let kind = Kind::named(self.kind)?;
-        state_rows::put(state, kind, &self.key, self.value).ok()
-    }
-
     fn write(&self, lines: &mut Vec<u8>) {
         let key = serde_json::to_string(&self.key).expect("a text has JSON");
         let value = String::from_utf8_lossy(self.value.unwrap_or_default());
@@ -210,97 +185,79 @@ fn lines(number: u64, rows: &[Row], lines: &mut Vec<u8>) {
     }
 }
 
-/// The state, and the log to go on with; an error says where the damage is.
-fn read(home: &DataDir, bytes: &[u8]) -> Result<(RelayState, RowLog), String> {
-    let mut state = RelayState::default();
-    let (mut number, mut whole, mut length, mut at) = (None, 0, 0, 0);
-    let (mut pending, mut is_ended) = (Vec::<Line<'_>>::new(), true);
-    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let place = || format!("line {} of {ROWS}", index + 1);
-        at += wide(line.len());
-        let content = line.strip_suffix(b"\n");
-        is_ended = content.is_some();
-        let line = match content {
-            Some(line) => Line::read(line).ok_or_else(place)?,
-            // It is whole, but for what ends it.
-            None => match Line::read(line).or_else(|| Line::read(line.split_last()?.1)) {
-                Some(line) => line,
-                None => break,
-            },
-        };
-        let follows = match (pending.last(), number) {
-            (Some(before), _) => line.number == before.number && line.left + 1 == before.left,
-            (None, Some(number)) => line.number == number + 1,
-            (None, None) => line.kind == FIRST && line.value == Some(FORM.to_string().as_bytes()),
-        };
-        if !follows {
-            return Err(place());
-        }
-        pending.push(line);
-        if let Some(last) = pending.last().filter(|line| line.left == 0) {
-            number = Some(last.number);
-            for line in pending.drain(..).filter(|line| line.kind != FIRST) {
-                line.put(&mut state).ok_or_else(place)?;
-            }
-            whole = if whole == 0 { at } else { whole };
-            length = at;
-        }
-    }
-    let number = number.ok_or_else(|| format!("the end of {ROWS}"))?;
-    let log = RowLog {
-        home: home.clone(),
-        number,
-        whole,
-        length: is_ended.then_some(length),
-        torn: wide(bytes.len()) - length,
-        left: identity(home).filter(|(_, found)| *found == wide(bytes.len())),
-        is_marked: true,
-    };
-    Ok((state, log))
-}
-
-/// Of a damaged log the state that its readable lines make, and what is lost, in a few words each. A line of a change
-/// that has been read already is no part of it.
-fn salvage(bytes: &[u8]) -> (RelayState, Vec<String>) {
+/// The state that the lines of a log make, what is lost of it, in a few words each, and the log to go on with.
+fn read(home: &DataDir, bytes: &[u8]) -> (RelayState, Vec<String>, RowLog) {
     let (mut state, mut lost) = (RelayState::default(), Vec::new());
-    // Number of the last change, and lines of it that are to come.
-    let (mut last, mut left, mut is_unsure) = (0, 0, false);
-    for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+    let mut log = RowLog::new(home.clone());
+    // Lines of the last change that are to come, and those of it that are there.
+    let (mut left, mut pending) = (0, Vec::<(usize, Line<'_>)>::new());
+    let (mut at, mut length, mut is_ended, mut is_unsure) = (0, 0, true, false);
+    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let place = index + 1;
-        if line.is_empty() {
-            continue;
-        }
-        let Some(line) = Line::read(line) else {
-            lost.push(format!("line {place} of {ROWS}"));
-            // Its number is lost with it.
+        at += wide(line.len());
+        is_ended = line.ends_with(b"\n");
+        // The last one may be whole but for its end.
+        let found = line.split_last().and_then(|(_, line)| Line::read(line));
+        let Some(line) = found.or_else(|| Line::read(line)) else {
+            if is_ended {
+                lost.push(format!("line {place} of {ROWS}"));
+            }
             is_unsure = true;
             continue;
         };
-        let is_next = match left {
-            0 => line.number == last + 1 || last == 0,
-            left => line.number == last && line.left + 1 == left,
+        let is_next = match (index, left) {
+            (0, _) => line.kind == FIRST && line.value == Some(FORM.to_string().as_bytes()),
+            (_, 0) => line.number == log.number + 1,
+            (_, left) => line.number == log.number && line.left + 1 == left,
         };
-        let is_past = line.number == last && left == 0 && last != 0 && !is_unsure;
-        if is_past || line.number < last {
+        let is_past = !is_next && !is_unsure && left == 0 && line.number == log.number;
+        if is_past || line.number < log.number {
             lost.push(format!("line {place} of {ROWS}, which is out of order"));
             continue;
         }
-        if !is_next && !std::mem::take(&mut is_unsure) {
+        if !is_next && !is_unsure {
             lost.push(format!("lines before line {place} of {ROWS}"));
         }
-        (last, left) = (line.number, line.left);
-        if line.kind != FIRST && line.put(&mut state).is_none() {
+        is_unsure = false;
+        (log.number, left) = (line.number, line.left);
+        pending.push((place, line));
+        if left == 0 {
+            put(&mut state, pending.drain(..), &mut lost);
+            log.whole = if log.whole == 0 { at } else { log.whole };
+            length = at;
+        }
+    }
+    if length == 0 && lost.is_empty() {
+        lost.push(format!("the end of {ROWS}"));
+    }
+    if !lost.is_empty() {
+        put(&mut state, pending.drain(..), &mut lost);
+        // One whose revocation is lost in part is out.
+        for name in &state.revoked.clone() {
+            state.connectors.remove(name);
+        }
+    } else if let Some((_, line)) = pending.first() {
+        log.number = line.number - 1;
+    }
+    log.length = is_ended.then_some(length);
+    log.torn = wide(bytes.len()) - length;
+    log.left = identity(home).filter(|(_, found)| *found == wide(bytes.len()));
+    (state, lost, log)
+}
+
+/// Puts lines into a state; one that has no place there is lost.
+fn put<'a>(
+    state: &mut RelayState,
+    lines: impl Iterator<Item = (usize, Line<'a>)>,
+    lost: &mut Vec<String>,
+) {
+    for (place, line) in lines.filter(|(_, line)| line.kind != FIRST) {
+        let kind = Kind::named(line.kind);
+        let put = kind.map(|kind| state_rows::put(state, kind, &line.key, line.value));
+        if !matches!(put, Some(Ok(()))) {
             lost.push(format!("line {place} of {ROWS}"));
         }
     }
-    if left > 0 && !is_unsure {
-        lost.push(format!("the end of {ROWS}"));
-    }
-    // One whose revocation is lost in part is out.
-    for name in &state.revoked.clone() {
-        state.connectors.remove(name);
-    }
-    (state, lost)
 }
 
 impl RowLog {
@@ -355,7 +312,7 @@ impl RowLog {
 }
 
 impl Rows for RowLog {
-    fn apply(&mut self, rows: &[Row], state: &RelayState) -> Result<(), SaveError> {
+    fn apply(&mut self, rows: &[Row], state: &RelayState) -> Result<(), Error> {
         let locked = self.home.lock()?;
         // One that somebody has changed, removed or replaced is written anew: all is in memory.
         let is_as_left = self.left.is_some() && self.left == identity(&self.home);
@@ -380,7 +337,7 @@ impl Rows for RowLog {
         self.number
     }
 
-    fn end(&mut self, state: &RelayState) -> Result<(), SaveError> {
+    fn end(&mut self, state: &RelayState) -> Result<(), Error> {
         let locked = self.home.lock()?;
         Ok(self.write_all(&locked, state)?)
     }

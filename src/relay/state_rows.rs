@@ -11,7 +11,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
-use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,7 +18,6 @@ use serde::de::DeserializeOwned;
 use super::invites::Invite;
 use super::state::{RelayState, Revocation};
 use super::store_error::{Error, StoreError};
-use crate::store;
 
 /// Kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,21 +169,11 @@ fn read<V: DeserializeOwned>(value: Option<&[u8]>) -> serde_json::Result<Option<
     value.map(serde_json::from_slice).transpose()
 }
 
-/// Why rows are not kept.
-#[derive(Debug, Clone)]
-pub(super) enum SaveError {
-    /// A file is not written.
-    Files(Arc<store::Error>),
-    /// The store that is shared is away, and nothing new is promised before it is back.
-    Away(StoreError),
-    /// Another relay has changed the state that they were made of: they are to be made again, of the one that is there.
-    Outdated,
-}
-
 /// Where rows are kept: [`RowLog`](super::row_log::RowLog), or the store of a fleet.
 pub(super) trait Rows: Send {
-    /// Keeps all of `rows`, where the next start finds them, or none. They make `state` of what was kept before.
-    fn apply(&mut self, rows: &[Row], state: &RelayState) -> Result<(), SaveError>;
+    /// Keeps all of `rows`, where the next start finds them, or none. They make `state` of what was kept before;
+    /// [`Error::Outdated`] if others have changed that.
+    fn apply(&mut self, rows: &[Row], state: &RelayState) -> Result<(), Error>;
 
     /// True if others change them too: then nothing is promised that is not kept.
     fn is_shared(&self) -> bool {
@@ -201,39 +189,7 @@ pub(super) trait Rows: Send {
     }
 
     /// Keeps all of a state, with what was no reason for a row: the last that is done.
-    fn end(&mut self, _state: &RelayState) -> Result<(), SaveError> {
+    fn end(&mut self, _state: &RelayState) -> Result<(), Error> {
         Ok(())
-    }
-}
-
-impl From<store::Error> for SaveError {
-    fn from(error: store::Error) -> Self {
-        Self::Files(Arc::new(error))
-    }
-}
-
-impl From<StoreError> for SaveError {
-    fn from(error: StoreError) -> Self {
-        Self::Away(error)
-    }
-}
-
-impl std::fmt::Display for SaveError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Files(error) => error.fmt(f),
-            Self::Away(error) => error.fmt(f),
-            Self::Outdated => f.write_str("other relays changed it at the same time"),
-        }
-    }
-}
-
-impl From<SaveError> for Error {
-    fn from(error: SaveError) -> Self {
-        match error {
-            SaveError::Files(error) => Self::Store(error),
-            SaveError::Away(error) => Self::Shared(error),
-            SaveError::Outdated => Self::Shared(StoreError::Away(error.to_string())),
-        }
     }
 }

@@ -24,7 +24,7 @@ use super::earlier::{self, MARK};
 use super::fleet;
 use super::row_log::{self, Damaged, Found, ROWS, RowLog};
 use super::state::RelayState;
-use super::state_rows::{self, Rows, SaveError};
+use super::state_rows::{self, Rows};
 pub(super) use super::store_error::Error;
 use super::store_error::StoreError;
 use crate::http::metrics::Histogram;
@@ -70,7 +70,7 @@ pub(super) enum Saving {
 #[derive(Clone)]
 enum Outcome {
     Kept,
-    Failed(SaveError),
+    Failed(Error),
     /// They were made on top of changes that have not happened.
     Undone,
 }
@@ -318,14 +318,14 @@ impl StateStore {
                 saved = self.save(&group);
             }
             return match saved {
-                Outcome::Failed(SaveError::Outdated) => {
+                Outcome::Failed(Error::Outdated) => {
                     self.refresh().map_err(Error::from)?;
                     continue;
                 }
                 Outcome::Undone => continue,
                 Outcome::Failed(_) if !has_rows && !is_at_once => continue,
-                Outcome::Failed(error) if is_at_once => Ok((outcome, Err(error.into()))),
-                Outcome::Failed(error) => Err(Error::from(error).into()),
+                Outcome::Failed(error) if is_at_once => Ok((outcome, Err(error))),
+                Outcome::Failed(error) => Err(error.into()),
                 Outcome::Kept => {
                     self.follow_up();
                     Ok((outcome, Ok(())))
@@ -432,7 +432,7 @@ impl StateStore {
 }
 
 impl Saver {
-    fn save(&mut self, state: &Arc<RelayState>, stats: &SaveStats) -> Result<(), SaveError> {
+    fn save(&mut self, state: &Arc<RelayState>, stats: &SaveStats) -> Result<(), Error> {
         let rows = state_rows::between(&self.kept, state);
         if rows.is_empty() {
             self.kept = Arc::clone(state);
@@ -440,12 +440,12 @@ impl Saver {
         }
         let began = Instant::now();
         let saved = self.rows.apply(&rows, state);
-        if matches!(saved, Err(SaveError::Outdated)) {
+        if matches!(saved, Err(Error::Outdated)) {
             return saved;
         }
         stats.took.note(began.elapsed());
         // Of a store that is away it is said where that is found.
-        let is_told = !matches!(saved, Err(SaveError::Away(_)));
+        let is_told = !matches!(saved, Err(Error::Shared(_)));
         let was_failing = std::mem::replace(&mut self.is_failing, saved.is_err() && is_told);
         match &saved {
             Ok(()) => {
@@ -502,7 +502,8 @@ pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
 
 impl Damaged {
     fn into_error(self, home: &DataDir) -> Error {
-        Error::Unreadable(home.dir().join(self.file), self.place)
+        let place = self.lost.into_iter().next().unwrap_or_default();
+        Error::Unreadable(home.dir().join(self.file), place)
     }
 }
 

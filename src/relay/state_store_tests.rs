@@ -14,7 +14,7 @@ fn open(dir: &Path) -> (StateStore, Vec<PathBuf>) {
 struct Saves<F>(F);
 
 impl<F: FnMut(&RelayState) -> Result<(), store::Error> + Send> Rows for Saves<F> {
-    fn apply(&mut self, _: &[Row], state: &RelayState) -> Result<(), SaveError> {
+    fn apply(&mut self, _: &[Row], state: &RelayState) -> Result<(), Error> {
         Ok((self.0)(state)?)
     }
 
@@ -368,6 +368,7 @@ fn a_damaged_earlier_state_is_not_touched() {
         "{\"version\":1,",
         "[]",
         "[2]",
+        "{}",
         "{\"version\":2,\"other\":1}",
     ] {
         let dir = tempfile::tempdir().unwrap();

@@ -83,13 +83,15 @@ impl From<Panicked> for StoreError {
 }
 
 /// Why the data directory cannot be used.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Error {
     /// A file cannot be read, written or locked.
     Store(Arc<store::Error>),
     /// The state is in a store that several relays share, and that does not do what is asked.
     Shared(StoreError),
+    /// Another relay has changed the state that a change was made of: it is to be made again, of the one that is there.
+    Outdated,
     /// The state was written by a later version of this program, with this number.
     Newer(u32),
     /// A file of the state is damaged, and where, if that is known.
@@ -124,6 +126,7 @@ impl Error {
                 "restore it from a backup, or run 'postern relay recover' of that version, which keeps what can be read"
             }
             Self::Shared(error) => error.hint(),
+            Self::Outdated => "try again",
             Self::OfFleet(_) => {
                 "start the relay with --store and ask while it runs, or name another directory with --data"
             }
@@ -176,6 +179,7 @@ impl std::fmt::Display for Error {
                 path.display()
             ),
             Self::Shared(error) => error.fmt(f),
+            Self::Outdated => f.write_str("other relays changed it at the same time"),
             Self::OfFleet(dir) => write!(
                 f,
                 "{} belongs to a fleet: its state is in the fleet's store",

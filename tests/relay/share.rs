@@ -69,8 +69,9 @@ fn it_is_read_only_and_asks_for_a_code() {
 /// What was assigned to a share that never came up stayed assigned.
 #[test]
 fn what_is_given_up_before_it_is_up_is_given_back() {
-    // Nobody takes tunnels where connectors are sent.
-    let relay = Relay::start(&["--external-ip", "127.0.0.2"]);
+    // Nobody takes tunnels where connectors are sent, by either way.
+    let nobody = "--tunnel-url=ws://localhost:9/tunnel";
+    let relay = Relay::start(&["--external-ip", "127.0.0.2", nobody]);
     let (home, db) = (Home::with_plugin(), Database::shared().target());
     let account = ["--no-open", "--db-user", USER, "--db-pass", PASSWORD];
     let server = relay.url();

@@ -9,7 +9,7 @@ use super::options::Options;
 use super::presence::Presence;
 use super::store::{Session, Version};
 use crate::relay::state::RelayState;
-use crate::relay::state_rows::{Row, Rows, SaveError};
+use crate::relay::state_rows::{Row, Rows};
 use crate::relay::state_store::{self, Error};
 use crate::relay::store_error::StoreError;
 use crate::store::DataDir;
@@ -88,11 +88,11 @@ fn check_files(home: &DataDir, is_new: bool) -> Result<(), Error> {
 }
 
 impl Rows for SharedRows {
-    fn apply(&mut self, rows: &[Row], _: &RelayState) -> Result<(), SaveError> {
+    fn apply(&mut self, rows: &[Row], _: &RelayState) -> Result<(), Error> {
         self.presence.check()?;
         let changed = self.session.change(&self.version, rows);
         self.presence.note(&changed);
-        self.version = changed?.ok_or(SaveError::Outdated)?;
+        self.version = changed?.ok_or(Error::Outdated)?;
         Ok(())
     }
 
