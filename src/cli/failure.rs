@@ -121,6 +121,13 @@ impl Failure {
         self
     }
 
+    /// Prints it as JSON too where the command line is wrong, with `--json` in it.
+    #[must_use]
+    pub(super) fn usage_in_json(self, is_json: bool) -> Self {
+        let is_usage = self.status == 2;
+        self.in_json(is_json && is_usage)
+    }
+
     /// Prints it as JSON too, with `--json`.
     #[must_use]
     pub(crate) fn in_json(mut self, is_json: bool) -> Self {

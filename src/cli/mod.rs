@@ -46,7 +46,11 @@ pub fn main() -> ExitCode {
     if std::env::var_os("RUST_BACKTRACE").is_none() {
         std::panic::set_hook(Box::new(tell_panic));
     }
-    let done = arguments().and_then(|arguments| run(&arguments));
+    let done = arguments().and_then(|arguments| {
+        let mut flags = arguments.iter().take_while(|argument| *argument != "--");
+        let is_json = flags.any(|argument| argument == "--json");
+        run(&arguments).map_err(|failure| failure.usage_in_json(is_json))
+    });
     logging::flush();
     match done {
         Ok(()) => ExitCode::SUCCESS,

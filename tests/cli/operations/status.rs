@@ -85,6 +85,9 @@ fn a_failure_is_one_json_object_too() {
         ("logs", 1, 503),
         ("http 1 --server http://127.0.0.1:1", 3, 503),
         ("mysql --share", 1, 500),
+        ("app show", 2, 400),
+        ("app list --frob", 2, 400),
+        ("http --frob", 2, 400),
     ] {
         let args: Vec<&str> = line.split(' ').chain(["--json"]).collect();
         let failed = home.run(&args);
@@ -97,8 +100,23 @@ fn a_failure_is_one_json_object_too() {
     let checked = home.run(&["doctor", "--strict", "--json"]);
     assert_eq!(checked.code, Some(1));
     assert!(json_of(&checked).is_array(), "{checked:?}");
-    let unknown = home.run(&["app", "list", "--frob", "--json"]);
-    assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
+    // After this it is no option.
+    let operand = home.run(&["app", "show", "--", "--json", "x"]);
+    assert_eq!((operand.code, operand.stdout.as_str()), (Some(1), ""));
+}
+
+#[test]
+fn several_applications_are_an_object_a_line() {
+    let home = Home::new();
+    for name in ["shop", "till"] {
+        home.run(&["app", "add", "http", "1", "--name", name]);
+    }
+    let both = home.run(&["app", "show", "shop", "till", "--json"]);
+    let lines = both.stdout.lines().map(serde_json::from_str::<Value>);
+    let names: Vec<Value> = lines.map(|line| line.unwrap()["name"].clone()).collect();
+    assert_eq!(names, ["shop", "till"]);
+    let one = json_of(&home.run(&["app", "show", "till", "--json"]));
+    assert_eq!(one["name"], "till");
 }
 
 #[test]

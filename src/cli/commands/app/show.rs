@@ -25,9 +25,13 @@ pub(super) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let all = Manager::open(&data_dir()?)?.apps()?;
     let selected = selected(parsed, all.clone())?;
     let is_selected = |app: &&App| selected.iter().any(|one| one.id == app.id);
-    let shown = all.iter().filter(is_selected);
+    let shown: Vec<&App> = all.iter().filter(is_selected).collect();
+    let is_one = shown.len() == 1;
+    let shown = shown.into_iter();
     let texts: Vec<String> = match parsed.wants_json() {
-        true => shown.map(|app| format!("{:#}\n", json!(app))).collect(),
+        true if is_one => shown.map(|app| format!("{:#}\n", json!(app))).collect(),
+        // A line each, as other commands print several.
+        true => shown.map(|app| format!("{}\n", json!(app))).collect(),
         false => shown.map(sheet).collect(),
     };
     print(&texts.join(if parsed.wants_json() { "" } else { "\n" }))
