@@ -122,7 +122,7 @@ fleet:
 	@cd $(EARLIER)/src && $(CARGO) build --locked --target-dir $(EARLIER)
 	POSTERN_BIN=$${POSTERN_BIN:-$(CURDIR)/target/release/postern} POSTERN_FLEET_WHOLE=1 POSTERN_FLEET_ROUNDS=1000 \
 		POSTERN_EARLIER=$(EARLIER)/debug/postern \
-		$(CARGO) test --locked --test fleet -- --nocapture --test-threads=1 --include-ignored
+		$(CARGO) test --locked --test fleet -- --nocapture --test-threads=1
 	$(CARGO) bench --locked --profile release --bench fleet
 
 # Fuzz targets, 20 seconds each.

@@ -27,7 +27,7 @@ fn whole(dir: &Path) -> Result<StateStore, Error> {
     StateStore::open_whole(&DataDir::at(dir))
 }
 
-fn is_read(dir: &Path, state: &RelayState) {
+fn assert_read(dir: &Path, state: &RelayState) {
     let store = whole(dir).unwrap();
     assert_eq!(*store.snapshot(), *state);
     assert_eq!(peek(&DataDir::at(dir)).unwrap().as_ref(), Some(state));
@@ -60,15 +60,15 @@ fn each_change_is_appended_and_read_again() {
     for made in changes {
         change(&store, made);
         assert!(fs::read(dir.path().join(ROWS)).unwrap().starts_with(&first));
-        is_read(dir.path(), &store.snapshot());
+        assert_read(dir.path(), &store.snapshot());
     }
     fs::remove_file(dir.path().join(MARK)).unwrap();
-    is_read(dir.path(), &store.snapshot());
+    assert_read(dir.path(), &store.snapshot());
     assert_eq!(fs::read_to_string(dir.path().join(MARK)).unwrap(), MARKER);
     store.end();
     let lines = fs::read_to_string(dir.path().join(ROWS)).unwrap();
     assert_eq!(lines.lines().count(), 5, "all in one change: {lines}");
-    is_read(dir.path(), &store.snapshot());
+    assert_read(dir.path(), &store.snapshot());
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_long_log_is_written_anew() {
         longest = longest.max(before);
     }
     assert!(anew > 0 && longest < 3 * SLACK, "{anew} times, {longest}");
-    is_read(dir.path(), &store.snapshot());
+    assert_read(dir.path(), &store.snapshot());
 }
 
 /// Each write may end at any byte: what was answered before it stands, and the change counts as a whole or not at all.
@@ -109,12 +109,12 @@ fn a_write_that_breaks_off_takes_nothing_with_it() {
         // Only what ends the last line may be missing.
         let is_after = end + 1 >= all.len();
         let expected = if is_after { &after } else { &before };
-        is_read(dir.path(), expected);
+        assert_read(dir.path(), expected);
         let store = whole(dir.path()).unwrap();
         enrol(&store, "carol");
         let state = store.snapshot();
         assert_eq!(state.is_revoked("bob"), is_after);
-        is_read(dir.path(), &state);
+        assert_read(dir.path(), &state);
     }
     for end in 0..content.len() {
         fs::write(dir.path().join(ROWS), &content[..end]).unwrap();
@@ -204,7 +204,7 @@ fn what_can_be_read_of_a_damaged_log_lasts_and_who_was_turned_out_is_out() {
         let state = store.snapshot();
         assert_eq!(state.connectors.contains_key("ann"), at != 1);
         assert!(!state.connectors.contains_key("bob"), "{at}");
-        is_read(dir.path(), &state);
+        assert_read(dir.path(), &state);
     }
     // A whole change is missing, an old one comes again, the end is missing.
     let mut fewer = lines.clone();
@@ -253,9 +253,9 @@ fn a_log_that_was_cut_removed_or_replaced_while_it_is_used_is_whole_again() {
     for (number, harm) in harms.iter().enumerate() {
         harm();
         enrol(&store, &format!("c{number}"));
-        is_read(dir.path(), &store.snapshot());
+        assert_read(dir.path(), &store.snapshot());
         enrol(&store, &format!("d{number}"));
-        is_read(dir.path(), &store.snapshot());
+        assert_read(dir.path(), &store.snapshot());
     }
     assert_eq!(store.snapshot().connectors.len(), 13);
 }
@@ -278,7 +278,7 @@ fn what_the_disk_does_not_take_is_refused_and_all_is_written_next() {
     fs::rename(&elsewhere, &path).unwrap();
     change(&store, |state| turn_out(state, "kept"));
     assert_eq!(**store.snapshot().revoked, ["kept"]);
-    is_read(dir.path(), &store.snapshot());
+    assert_read(dir.path(), &store.snapshot());
 }
 
 #[test]

@@ -414,12 +414,14 @@ fn relays_are_restarted_one_after_another_and_no_request_fails() {
 }
 
 /// From the last version whose store has form 1, as the manual says: one relay after the other. Until it is its turn, a
-/// relay of that version serves what it knows, and accepts nothing new.
+/// relay of that version serves what it knows, and accepts nothing new. `make fleet` builds that version and names it in
+/// `POSTERN_EARLIER`.
 #[test]
-#[ignore = "make fleet builds the earlier version, and runs it"]
 fn a_fleet_is_upgraded_one_relay_after_another_and_no_request_fails() {
     let size = Size::of_run();
-    let earlier = std::env::var_os("POSTERN_EARLIER").expect("the earlier version's program");
+    let Some(earlier) = std::env::var_os("POSTERN_EARLIER").filter(|path| !path.is_empty()) else {
+        return;
+    };
     let mut fleet = Fleet::of(
         earlier.as_ref(),
         size.store(),
