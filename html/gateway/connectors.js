@@ -28,7 +28,7 @@ export function showConnectors(host, connectors, actions) {
   if (focused && !host.contains(document.activeElement)) partOf(host, focused)?.focus();
 }
 
-/** What has the focus, so that it is found in a card that is made anew. @param {Element} host */
+/** Returns the `data-part` of the focused element, to find it again after its card is rebuilt. @param {Element} host */
 export function focusedPart(host) {
   const focused = /** @type {HTMLElement|null} */ (document.activeElement);
   return host.contains(focused) ? focused?.dataset.part : undefined;
@@ -39,7 +39,7 @@ export function partOf(host, part) {
   return host.querySelector(`[data-part="${CSS.escape(part)}"]`);
 }
 
-/** What the operator calls a connector: as it was invited, else as its machine is called. @param {{name: string, label?: string|null, invite?: {label: string}|null}} of */
+/** Name of a connector for the operator: the label of its invite, or else its machine's name. @param {{name: string, label?: string|null, invite?: {label: string}|null}} of */
 export function labelOf({ name, label, invite }) {
   return invite?.label || label || name;
 }
@@ -50,7 +50,7 @@ export function heading(of) {
   return [h('h3', { class: called === of.name ? 'mono' : '', text: called }), called !== of.name && h('span', { class: 'mono name', text: of.name })];
 }
 
-/** What it has of what it may have. @param {RelayConnector} of */
+/** Limits of a connector, with its use of them. @param {RelayConnector} of */
 function quota({ quota: { sites, mbps }, applications: all }) {
   return [sites !== null && `${all.length} of ${sites} applications`, mbps !== null && `${mbps} Mbit/s`];
 }

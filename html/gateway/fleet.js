@@ -11,7 +11,7 @@ const COLUMNS = [
   ['Version', ''],
 ];
 
-/** What a state is to the operator. @type {Record<RelayPeer['state'], string>} */
+/** Text for each state. @type {Record<RelayPeer['state'], string>} */
 const STATES = { 'this one': '● this one', linked: '● linked', leaving: '○ leaving', away: '○ away' };
 
 export function fleetHeads() {
@@ -34,7 +34,7 @@ export function fleetRows(relays) {
   });
 }
 
-/** What the operator knows a relay by: where it is dialled. @param {RelayPeer[]} relays @param {string} id */
+/** Name of a relay for the operator: its tunnel address. @param {RelayPeer[]} relays @param {string} id */
 export function relayName(relays, id) {
   const found = relays.find((of) => of.id === id);
   return found ? dialled(found) : id;

@@ -15,7 +15,7 @@ const DAY = 24 * 3600;
 /** For how long one may be good: seconds, and how that is said. The usual one is the second. @type {[number, string][]} */
 const LIVES = [[DAY, 'a day'], [7 * DAY, 'a week'], [30 * DAY, '30 days'], [365 * DAY, 'a year']];
 
-/** What the states are called. @type {Record<RelayInvite['status'], string>} */
+/** Text for each state. @type {Record<RelayInvite['status'], string>} */
 const STATES = { good: '● valid', used: '○ used up', over: '○ expired', forbidden: '○ disabled' };
 
 /** The columns: name, what it means, how it is aligned. */
@@ -29,7 +29,7 @@ const COLUMNS = [
   ['', '', 'act'],
 ];
 
-/** What people call an invite. @param {RelayInvite} of */
+/** Name of an invite for the operator. @param {RelayInvite} of */
 export function inviteLabel(of) {
   if (of.label) return of.label;
   if (of.common) return 'Common token';
@@ -75,7 +75,7 @@ function users({ used_by: all }) {
   return all.length === 0 ? '–' : h('span', { class: 'mono', text: named.join(', ') + (others > 0 ? ` and ${others.toLocaleString()} more` : '') });
 }
 
-/** What is forbidden for good has none. @param {RelayInvite} of @param {(of: RelayInvite) => void} takeBack */
+/** Button to cancel or remove an invite; none for a disabled common token. @param {RelayInvite} of @param {(of: RelayInvite) => void} takeBack */
 function button(of, takeBack) {
   if (of.common && of.status === 'forbidden') return '';
   const text = of.status === 'good' ? 'Cancel…' : 'Remove…';

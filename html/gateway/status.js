@@ -29,9 +29,9 @@ let starts = [0];
 let next = null;
 /** The invites as they were told last. @type {RelayInvite[]} */
 let invites = [];
-/** Whether all of them are shown. */
+/** True if all invites are shown. */
 let showsAll = false;
-/** What is shown where, as JSON. @type {Map<HTMLElement, string>} */
+/** Data shown in each element, as JSON. @type {Map<HTMLElement, string>} */
 const shown = new Map();
 const search = byId('search', HTMLInputElement);
 const sort = byId('sort', HTMLSelectElement);

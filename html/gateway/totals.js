@@ -2,7 +2,7 @@
 import { h } from '../common/dom.js';
 import { formatBytes, formatCount, formatMs } from '../common/figures.js';
 
-/** What is refused, the metric that counts it, and what its causes are called. @type {[string, string, Record<string, string>][]} */
+/** Kinds of refusals: name, metric, and the text for each cause. @type {[string, string, Record<string, string>][]} */
 const REFUSALS = [
   ['Request', 'postern_relay_refusals_total', {
     bad_request: 'malformed',

@@ -52,7 +52,7 @@ export function createApi({ onState = () => {} } = {}) {
     newCode: async (id) => (await change('POST', `${of('apps', id)}/code`)).data,
     /** Ends the sign-ins and the open streams of an application's visitors; answers the application, with 202 where its server has not heard of it. @param {string} id */
     signOut: (id) => change('POST', `${of('apps', id)}/signout`),
-    /** What visitors did since the entry `after`. @param {'requests'|'statements'} what @param {string} id @param {number} after */
+    /** Requests or statements of visitors after the entry `after`. @param {'requests'|'statements'} what @param {string} id @param {number} after */
     log: (what, id, after) => get(`${of('apps', id)}/${what}?after=${after}`),
     /** Accepts a changed host key. @param {{server: string, offered: string}} key */
     trust: ({ server, offered }) => change('POST', '/api/trust', { server, fingerprint: offered }),
@@ -68,7 +68,7 @@ export function createApi({ onState = () => {} } = {}) {
     putServer: async (server) => (await change('POST', '/api/servers', server)).data,
     /** Forgets a server. @param {string} url */
     removeServer: (url) => change('DELETE', `/api/servers?url=${encodeURIComponent(url)}`),
-    /** What listens on this computer. @returns {Promise<Listener[]>} */
+    /** Programs that listen on this computer. @returns {Promise<Listener[]>} */
     listeners: () => get('/api/listeners'),
     /** Names in a database, for the picker of a guest's account. @param {object} of @returns {Promise<string[]>} */
     guestObjects: async (of) => (await change('POST', '/api/guest/objects', of)).data,

@@ -1,4 +1,4 @@
-// What a person can do with an application.
+// Actions on an application.
 import { copyText } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
@@ -40,7 +40,7 @@ export class Actions {
     }
   }
 
-  /** Whether an application is shared on this computer only. @param {Partial<App>} app */
+  /** True if an application is shared on this computer only. @param {Partial<App>} app */
   isHere(app) {
     return isSharedHere(app, this.#store.version);
   }
@@ -146,7 +146,7 @@ export class Actions {
     return this.#api;
   }
 
-  /** What the form needs of the page. */
+  /** Context for the form. */
   #context() {
     return { api: this.#api, apps: this.#store.apps ?? [], version: this.#store.version };
   }
@@ -277,7 +277,7 @@ export class Actions {
   }
 
   /**
-   * What visitors did, live, until it is closed.
+   * Opens the live log of visitors.
    * @param {'requests'|'statements'} what @param {App} app @param {() => void} onClose
    * @returns {Promise<{element: HTMLElement, close: () => void}|undefined>}
    */

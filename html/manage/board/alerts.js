@@ -1,4 +1,4 @@
-// What is told outside of the page: its title, and the browser's notifications, which are asked for by a button alone.
+// The page's title and the browser's notifications. A button asks for permission; nothing else does.
 import { byId, setIcon } from '../../common/dom.js';
 import { notify } from '../../common/announce.js';
 import { upDown } from '../core/listing.js';
@@ -74,7 +74,7 @@ function isUp(app) {
   return app.conn_status === 'connected' && healthError(app) === '';
 }
 
-/** What is disconnected was disconnected by somebody. */
+/** True if a status is worth a notification. `idle` is not: somebody disconnected the application. */
 function isDrop({ conn_status: status }) {
   return status === 'failed' || status === 'connecting' || status === 'connected';
 }

@@ -22,7 +22,7 @@ export class Board {
   #statuses = new Map();
   #failing = new Map();
   #order = oneOf(ORDERS.map(({ name }) => name), ORDER_KEY) ?? ORDERS[0].name;
-  /** What somebody chose; null while the number decides. @type {string|null} */
+  /** View chosen by the user; null while the number of applications decides. @type {string|null} */
   #view = oneOf(VIEWS, VIEW_KEY);
   /** @type {string[]} */
   #lastOrder = [];

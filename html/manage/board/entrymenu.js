@@ -1,4 +1,4 @@
-// What stands under ⋯ of an application.
+// The ⋯ menu of an application.
 import { addressesOf, siteLink } from '../core/links.js';
 import { protocolNamed } from '../core/protocols.js';
 import { areCredentialsRefused, isResetUseful } from './reset.js';

@@ -1,4 +1,4 @@
-// What belongs to one status of an application: a line that is always shown, and details.
+// The parts of an application for each status: a line that is always shown, and details.
 import { h, icon } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
 import { protocolNamed } from '../core/protocols.js';

@@ -1,4 +1,5 @@
-// What is in an application's list item. It is built once and updated in place, so no button moves under the pointer.
+// The content of an application's list item. It is built once and updated in place, so no button moves under the
+// pointer.
 import { fill, focusedIn, h, icon, iconButton, query } from '../../common/dom.js';
 import { isFigure } from '../../common/figures.js';
 import { openMenu } from '../../common/menu.js';
@@ -15,7 +16,7 @@ import { isHostKey } from './hostkey.js';
 import { areCredentialsRefused } from './reset.js';
 import { relabel, setAttribute, setHidden, setText } from './text.js';
 
-/** What each status is called. */
+/** Text for each status. */
 const WORDS = { idle: 'not connected', connecting: 'connecting…', connected: 'connected', failed: 'failed' };
 
 /** The elements of an application. */
@@ -29,7 +30,7 @@ export class EntryView {
   #drawn;
   #status = '';
   #wasCancel = false;
-  /** Whether it was connected since it was idle: what is sought then is sought again. */
+  /** True if it was connected since it was last idle; `connecting` then means reconnecting. */
   #wasConnected = false;
   /** @type {({key: string} & import('./entryparts.js').Parts)|null} */
   #parts = null;
@@ -173,7 +174,7 @@ export class EntryView {
     setAttribute(this.toggle, 'aria-label', `Details of ${name}`);
   }
 
-  /** What the first button does. */
+  /** Label and action of the first button. */
   #first() {
     const app = this.#app;
     /** @type {Partial<ConnectResult>} */

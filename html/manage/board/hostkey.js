@@ -2,7 +2,7 @@
 import { h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 
-/** Whether an answer holds everything the dialog needs. @param {any} key @returns {key is HostKey} */
+/** True if an answer has everything the dialog needs. @param {any} key @returns {key is HostKey} */
 export function isHostKey(key) {
   return ['server', 'known', 'offered'].every((part) => typeof key?.[part] === 'string' && key[part] !== '');
 }

@@ -26,7 +26,7 @@ export class List {
   #groups = new Map();
   /** @type {Set<string>} the names of the folded groups */
   #closed = new Set(remembered(CLOSED_KEY, /** @type {string[]} */ ([])));
-  /** What is left for the pauses between frames. @type {(() => void)[]} */
+  /** Work for the pauses between frames. @type {(() => void)[]} */
   #later = [];
   #isWaiting = false;
   #draws = 0;
@@ -38,13 +38,14 @@ export class List {
     setInterval(() => { for (const entry of this.#entries.values()) entry.tick(); }, TICK_MS);
   }
 
-  /** Whether somebody points at it or has the focus in it: then nothing changes its place. */
+  /** True while the pointer or the focus is in the list. Nothing may move then. */
   get isHeld() {
     return this.element.matches(':hover') || this.element.contains(document.activeElement);
   }
 
   /**
-   * What a search leaves out stays where it is, hidden: taking hundreds away and putting them back takes longer than a frame.
+   * Draws the list. Entries that a search excludes stay in place, hidden: removing and restoring hundreds takes longer
+   * than a frame.
    * @param {App[]} apps all, in their order
    * @param {{isTable: boolean, shown: Set<string>, around: (app: App) => Surroundings}} how
    */
@@ -97,7 +98,7 @@ export class List {
   #group({ name, apps }, isPlain, shown, all) {
     let group = this.#groups.get(name);
     if (!group) this.#groups.set(name, group = new Group(name, () => this.#fold(name)));
-    // What a search finds is shown, folded or not.
+    // A group with search results is open, even if it is folded.
     group.draw(apps.filter(({ id }) => shown.has(id)).length, { isPlain, isOpen: isPlain || shown.size < all || !this.#closed.has(name) });
     const entries = apps.map((app) => this.#entry(app));
     for (const entry of entries) setAttribute(entry.name, 'aria-level', isPlain ? '3' : '4');

@@ -1,4 +1,4 @@
-// What only some visits of the page need: loaded with its first use, or before it once the page is drawn.
+// Modules that only some visits need. They load on first use, or in the background once the page is drawn.
 import { notify } from '../../common/announce.js';
 
 const PARTS = {

@@ -36,7 +36,7 @@ export function drawRelayBanners(troubles, actions) {
   if (banners.size) timer = setInterval(() => { for (const banner of banners.values()) banner.tick(); }, 1000);
 }
 
-/** What one server's applications suffer. */
+/** Banner for an error that one server's applications share. */
 class Banner {
   #actions;
   /** @type {RelayTrouble|null} */
@@ -72,7 +72,7 @@ class Banner {
     this.tick();
   }
 
-  /** What it says without the countdown, for those who do not see it. */
+  /** Text of the banner without the countdown, for screen readers. */
   get words() {
     return `${this.head.textContent} ${this.said.textContent}`;
   }

@@ -6,12 +6,12 @@ import { hostOf } from '../core/links.js';
 /** Failure classes that a reset may fix. */
 const REFUSALS = ['wrong-password', 'forbidden', 'quick-setup'];
 
-/** Whether a reset may fix what made a connection fail. @param {Partial<ConnectResult>|undefined} connection */
+/** True if a reset may fix the error of a connection. @param {Partial<ConnectResult>|undefined} connection */
 export function isResetUseful(connection) {
   return REFUSALS.includes(connection?.error_class ?? '') && hostOf(connection?.server) !== '';
 }
 
-/** Whether the server said that it does not know this computer. @param {Partial<ConnectResult>|undefined} connection */
+/** True if the server said that it does not know this computer. @param {Partial<ConnectResult>|undefined} connection */
 export function areCredentialsRefused(connection) {
   return connection?.error_class === 'wrong-password' && isResetUseful(connection);
 }

@@ -1,4 +1,5 @@
-// What the page knows of the server: applications, main tunnels, version. Refreshed every 5 s; kept while it is away.
+// Server data on this page: applications, main tunnels, version. It is refreshed every 5 s and kept while the server is
+// not reachable.
 import { retryPause } from '../../common/transport.js';
 import { STATUSES } from '../core/status.js';
 
@@ -94,7 +95,7 @@ export class Store {
     if (this.#versionAt === null || performance.now() - this.#versionAt > VERSION_MS) await this.#askVersion();
   }
 
-  /** What has not changed stays the same object, so that nothing of it is drawn anew; of a connected one every answer is a sample. */
+  /** Replaces unchanged applications by their old objects, so that they are not redrawn. Every answer for a connected application is a new sample. */
   #kept(apps) {
     const before = new Map((this.apps ?? []).map((app) => [app.id, app]));
     return apps.map((app) => {

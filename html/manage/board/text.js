@@ -1,4 +1,4 @@
-// What is set again and again: what has not changed is left alone, so that nothing is styled, laid out or announced anew.
+// Setters that leave an unchanged value alone, so that nothing is styled, laid out or announced again.
 
 /** @param {Element} element @param {string} text */
 export function setText(element, text) {

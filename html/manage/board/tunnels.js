@@ -34,7 +34,7 @@ function placeOf({ server }, version) {
   return version.embedded && host === hostOf(version.server) ? 'relay on this computer' : host;
 }
 
-/** What is said while there is no main tunnel. @param {Partial<Version>} version */
+/** Text for no main tunnel. @param {Partial<Version>} version */
 function noTunnel({ server, embedded, version }) {
   if (embedded) return 'relay on this computer';
   if (server) return [hostOf(server), 'no main tunnel yet'].filter(Boolean).join(' · ');

@@ -1,4 +1,5 @@
-// What the visitors of an application did, live: requests, or the statements of a database. Asked for while it is open alone.
+// Live log of an application's visitors: requests, or the statements of a database. It is only requested while it is
+// open.
 import { fill, h, iconButton } from '../../common/dom.js';
 import { COLUMNS, holds, joined, visitOf } from '../core/visits.js';
 import { setText } from './text.js';
@@ -33,7 +34,7 @@ class VisitLog {
   #isPaused = false;
   /** @type {import('../core/visits.js').Visit[]} */
   #visits = [];
-  /** What arrived while it was paused. @type {import('../core/visits.js').Visit[]} */
+  /** Visits that arrived while the log was paused. @type {import('../core/visits.js').Visit[]} */
   #held = [];
 
   constructor({ what, app, ask, epoch, onClose }) {
@@ -58,7 +59,7 @@ class VisitLog {
     clearTimeout(this.#timer);
     const began = performance.now();
     try {
-      // What nobody sees is not asked for: a tab in the background, a search that leaves the application out.
+      // The log is not requested while nobody sees it: in a background tab, or if a search hides the application.
       if (!document.hidden && (this.element.checkVisibility() || this.#count === 0)) {
         const isAnew = this.#epoch() !== this.#lastEpoch;
         this.#lastEpoch = this.#epoch();

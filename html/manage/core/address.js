@@ -1,4 +1,4 @@
-// What people type or paste as an address: a URL, `host:port`, `:3000`, `[::1]:80`, `user@host`. No DOM.
+// Parses addresses that people type or paste: a URL, `host:port`, `:3000`, `[::1]:80`, `user@host`. No DOM.
 import { PROTOCOLS, protocolNamed } from './protocols.js';
 
 /** Schemes that are another protocol's, or that only a port tells apart. @type {Record<string, [string, number?]>} */
@@ -8,7 +8,7 @@ const SCHEMES = {
   smb: ['tcp', 445], ldap: ['tcp', 389], smtp: ['tcp', 25], imap: ['tcp', 143], mqtt: ['tcp', 1883], ftp: ['tcp', 21],
 };
 
-/** What usually listens on a port, where that is no web site. */
+/** Usual protocol of a port, for ports that have no web site. */
 const PORTS = { 22: 'ssh', 23: 'telnet', 443: 'https', 3306: 'mysql', 3389: 'rdp', 5432: 'tcp', 5900: 'vnc', 5901: 'vnc', 6379: 'tcp', 8443: 'https', 27017: 'tcp' };
 
 /** The protocol that a port suggests; `http` where it suggests none. @param {number} port */
@@ -41,7 +41,7 @@ export function parseAddress(text) {
 /** Percent-encodes characters, also half ones. @param {string} text */
 const encoded = (text) => [...new TextEncoder().encode(text)].map((byte) => `%${byte.toString(16).toUpperCase()}`).join('');
 
-/** What is left of an address as the path that links open. @param {string} rest */
+/** Converts the rest of an address to the path that links open. @param {string} rest */
 export function opensAt(rest) {
   const path = rest.replace(/^\/+/, '');
   return path === '' ? '' : `/${path.replace(/[^!-~]/gu, encoded)}`;

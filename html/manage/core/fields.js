@@ -15,7 +15,7 @@ const isNumber = (field) => ['port', 'number'].includes(APP_FIELDS[field].kind);
 /** Fields that are write-only. */
 export const SECRETS = NAMES.filter((field) => APP_FIELDS[field].kind === 'secret');
 
-/** Whether a field belongs to a protocol. @param {string} field @param {string} protocol */
+/** True if a field applies to a protocol. @param {string} field @param {string} protocol */
 export function isUsed(field, protocol) {
   const { database, visited, login } = protocolNamed(protocol);
   const isBrowsed = visited === 'browser';
@@ -23,7 +23,7 @@ export function isUsed(field, protocol) {
   return uses[APP_FIELDS[field]?.uses] ?? true;
 }
 
-/** What a new application of a protocol begins with. @param {string} protocol */
+/** Initial values of a new application. @param {string} protocol */
 export function defaults(protocol) {
   return { protocol, ip: '', port: protocolNamed(protocol).port ?? '', db_readonly: true, invisible: protocolNamed(protocol).database, autoconnect: false };
 }
@@ -154,10 +154,10 @@ export function toBody(values, cleared = new Set(), before = null) {
     const shown = isUsed(field, values.protocol);
     const value = tidy(shown ? values[field] : same ? before?.[field] : undefined);
     if (value !== undefined && value !== null && value !== '') body[field] = isNumber(field) ? Number(value) : value;
-    // What is left out is kept.
+    // A field left out of the body keeps its value, so an emptied one is sent as null.
     else if (field !== 'server' && (before?.[field] ?? '') !== '') body[field] = null;
   }
-  // What is left out stays with the server that it was connected through.
+  // Null selects the default server. Without `server`, the application keeps the one it was connected through.
   if (before?.server && !body.server) body.server = null;
   addKept(body, values, before, same);
   for (const field of SECRETS) {

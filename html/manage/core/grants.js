@@ -1,4 +1,4 @@
-// What a guest account may read, as text: `shop.*`, `shop.customers`, `shop.customers(id,name)`. No DOM.
+// Access of a guest account, as text: `shop.*`, `shop.customers`, `shop.customers(id,name)`. No DOM.
 
 /** A name as a grant has it: bare where it is plain, else in backticks. @param {string} name */
 export function quoted(name) {
@@ -45,7 +45,7 @@ export function formatGrant({ database, table, columns }) {
   return `${quoted(database)}.${quoted(table)}${columns.length ? `(${columns.map(quoted).join(',')})` : ''}`;
 }
 
-/** What is chosen: for each database all, or its tables, each with all columns (null) or some. */
+/** The chosen tables: for each database all, or its tables, each with all columns (null) or some. */
 export class Choice {
   /** @type {Map<string, 'all'|Map<string, Set<string>|null>>} */
   #databases = new Map();

@@ -78,7 +78,7 @@ export function addressesOf(app) {
 }
 
 /**
- * What is opened when an application is connected: the site, through its door where the site itself keeps it.
+ * Link to open after an application has connected: the site, or its sign-in page if that is on the same origin.
  * @param {App} app @returns {Link|null}
  */
 export function openedLink(app) {
@@ -87,12 +87,12 @@ export function openedLink(app) {
   return site && auth && auth.url.origin === site.url.origin ? auth : site;
 }
 
-/** Whether browsers resolve the name by themselves, unlike other programs. @param {string} host */
+/** True if browsers resolve the name without DNS; other programs do not. @param {string} host */
 export function isLocalhostName(host) {
   return host.endsWith('.localhost');
 }
 
-/** Whether an address leads to the computer that opens it: `localhost`, names below it, 127.0.0.0/8, ::1. @param {unknown} text */
+/** True if an address leads to the computer that opens it: `localhost`, names below it, 127.0.0.0/8, ::1. @param {unknown} text */
 export function isLoopback(text) {
   try {
     return /^(.*\.)?localhost\.?$|^127\.[0-9.]+$|^\[::1\]$/.test(new URL(String(text)).hostname);

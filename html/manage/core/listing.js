@@ -24,7 +24,7 @@ export const UNGROUPED = 'No group';
 const RANK = { failed: 0, failing: 1, connecting: 2, connected: 3, idle: 4 };
 const names = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' });
 
-/** Whether an application matches all words of a query. @param {App} app @param {string} query */
+/** True if an application matches all words of a query. @param {App} app @param {string} query */
 export function matches(app, query) {
   const hay = [...SOUGHT.map((field) => app[field]), app.conn_status, app.connection?.exposed?.target, app.connection?.site_url]
     .filter((part) => part !== null && part !== undefined).join('\n').toLowerCase();

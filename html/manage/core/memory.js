@@ -1,4 +1,4 @@
-// What the page remembers in this browser; nothing where storage is forbidden.
+// Settings of the page, stored in this browser; nothing is stored if storage is blocked.
 
 /** @template T @param {string} key @param {T} otherwise @returns {T} */
 export function remembered(key, otherwise) {

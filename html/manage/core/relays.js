@@ -1,4 +1,4 @@
-// What applications of one server suffer together: told once, for the server, not once for each of them.
+// Errors that several applications share because they use the same server. They are shown once for the server.
 import { FAILURES } from './failures.js';
 import { hostOf } from './links.js';
 
@@ -10,7 +10,7 @@ const TOGETHER = 2;
  *   `connection` is that of the first to be tried again, whose words stand for all
  */
 
-/** What a server's applications suffer together, by the identifier of each. @param {App[]} apps @returns {Map<string, RelayTrouble>} */
+/** Shared error of a server's applications, by the ID of each. @param {App[]} apps @returns {Map<string, RelayTrouble>} */
 export function relayTroubles(apps) {
   /** @type {Map<string, RelayTrouble>} */
   const all = new Map();

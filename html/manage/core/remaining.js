@@ -35,7 +35,7 @@ export function endOf(app, now) {
   return { at, isLive: Boolean(exposed), isOver: at <= now || (!exposed && app.connection?.error_class === 'expired') };
 }
 
-/** Whether an application has ended and waits to be extended. @param {App} app @param {number} now in ms */
+/** True if an application has expired and can be extended. @param {App} app @param {number} now in ms */
 export function isExpired(app, now) {
   const end = endOf(app, now);
   return end !== null && end.isOver && !end.isLive;

@@ -18,7 +18,7 @@ export const RESERVED_WORDS = ['abuse', 'account', 'accounts', 'admin', 'adminis
 /** True for a reserved word, with a number or a suffix perhaps. @param {string} name @param {string} stem */
 const isWord = (name, stem) => RESERVED_WORDS.some((word) => word === name || word === stem || name.startsWith(`${word}-`));
 
-/** What is wrong with the name of a site; empty where nothing is. @param {string} name */
+/** Error in the name of a site; empty if the name is valid. @param {string} name */
 export function siteNameProblem(name) {
   const fits = name.length >= NAME_MIN && name.length <= NAME_MAX && /^[a-z0-9-]+$/.test(name) && !/^-|-$|--/.test(name);
   if (!fits) return `Use ${NAME_MIN} to ${NAME_MAX} characters: a-z, 0-9 and -, without - at an end or --.`;
@@ -41,7 +41,7 @@ export function nameFrom(called, address) {
 }
 
 /**
- * What is known of the addresses behind a server: the end of its sites' addresses, and whether it was seen or only guessed.
+ * Common end of the site addresses behind a server. `isSeen` is false if it is only a guess.
  * @param {string} server its URL @param {App[]} apps @param {Partial<Version>} version
  * @returns {{scheme: string, end: string, isSeen: boolean, isHere: boolean}|null}
  */
@@ -61,7 +61,8 @@ export function endOfSites(server, apps, version) {
 }
 
 /**
- * Whether an application is shared on this computer only: by its address; before it has one only the relay here is known for that.
+ * True if an application is shared on this computer only. Its address decides; without an address, the built-in relay
+ * decides.
  * @param {Partial<App>} app @param {Partial<Version>} version
  */
 export function isSharedHere({ server, connection, conn_status: status = 'idle' }, version) {
@@ -76,7 +77,7 @@ function originOf(text) {
   return hostOf(text) === '' ? '' : new URL(String(text)).origin;
 }
 
-/** What the name of a site depends on. */
+/** Fields that decide the name of a site. */
 const NAMING = ['name', 'site_name', 'display_name', 'protocol', 'ip', 'port', 'server'];
 
 /**

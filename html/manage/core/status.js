@@ -13,7 +13,7 @@ export const STEPS = 5;
 /** Calls of a server before a connection fails. */
 const ATTEMPTS = 5;
 
-/** What a database lacks whose plugin is not installed. */
+/** Failure of a database whose plugin is not installed. */
 const NO_PLUGIN = { label: 'Database plugin', hint: 'Add it with the button or with “postern plugin add mysql”.' };
 
 /** A class of failure in words. @param {unknown} given @param {unknown} [error] its words, which may tell more @returns {{label: string, hint: string}|null} */
@@ -23,7 +23,7 @@ export function failureClass(given, error = '') {
   return Object.hasOwn(FAILURES, given) ? FAILURES[given] : { label: given.replaceAll('-', ' ').slice(0, 40), hint: '' };
 }
 
-/** Whether a connection has failed for want of its plugin alone. @param {Partial<ConnectResult>|undefined} connection */
+/** True if a connection failed only because its plugin is missing. @param {Partial<ConnectResult>|undefined} connection */
 export function lacksPlugin(connection) {
   return isPluginMissing(connection?.error_class, connection?.error);
 }
@@ -32,12 +32,12 @@ function isPluginMissing(errorClass, error) {
   return errorClass === 'plugin' && String(error).startsWith('unsupported protocol');
 }
 
-/** Whether a connection was there and is sought again. @param {Partial<ConnectResult>|undefined} connection */
+/** True if a connection was established and is now reconnecting. @param {Partial<ConnectResult>|undefined} connection */
 export function isReconnecting(connection) {
   return Number(connection?.step) > STEPS || Boolean(connection?.exposed) || Number(connection?.reconnects) > 0;
 }
 
-/** What is being done for a connection, `asking relay.example for an address (attempt 2 of 5)`. @param {Partial<ConnectResult>|undefined} connection */
+/** Current step of a connection, for example `asking relay.example for an address (attempt 2 of 5)`. @param {Partial<ConnectResult>|undefined} connection */
 export function stepText(connection) {
   const step = Number(connection?.step);
   const host = hostOf(connection?.server) || 'the server';
@@ -118,13 +118,13 @@ function guestBadge(guest, { guest_tables: tables, guest_views: views }, inForce
   return { ...badge, label: `Guest account: ${count(tables, 'table')}, ${count(views, 'view')}`, title: `${title}. A view shows whatever its definer may read.` };
 }
 
-/** What a read-write database means for whoever visits it; empty for all else. @param {{db_readonly?: boolean|null, guest?: string[], inForce: boolean}} settings @param {{database: boolean}} protocol */
+/** Warning that visitors can change the database; empty for everything else. @param {{db_readonly?: boolean|null, guest?: string[], inForce: boolean}} settings @param {{database: boolean}} protocol */
 export function writingText({ db_readonly: isReadOnly, guest, inForce }, { database }) {
   if (!database || isReadOnly || textsOf(guest).length) return '';
   return inForce ? 'visitors can change data' : 'visitors will be able to change data';
 }
 
-/** Who visits: `3 visitors, last 2 min ago`, or connections where nobody says whose they are; empty where the server does not tell. @param {VisitorCount|null|undefined} visitors @param {number} now in ms */
+/** Text for the number of visitors: `3 visitors, last 2 min ago`. It counts connections if visitors are unknown, and is empty if the server sends no count. @param {VisitorCount|null|undefined} visitors @param {number} now in ms */
 export function visitorsText(visitors, now) {
   if (!visitors || !Number.isFinite(visitors.now)) return '';
   const last = agoText(visitors.last_at, now);

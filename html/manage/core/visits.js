@@ -1,4 +1,4 @@
-// What visitors did, as lines: bounded, and filtered by words. No DOM.
+// Visitors' requests and statements as lines, limited in number and filtered by words. No DOM.
 import { formatBytes, formatMs } from '../../common/figures.js';
 
 /** Entries kept, as many as the server keeps. */
@@ -24,7 +24,7 @@ export function visitOf(what, entry) {
   return { n: Number(entry.n), key: `${entry.n} ${entry.time}`, cells, hay: cells.join(' ').toLowerCase(), isBad };
 }
 
-/** Whether a line holds all words. @param {Visit} visit @param {string} query */
+/** True if a line contains all words. @param {Visit} visit @param {string} query */
 export function holds(visit, query) {
   return query.toLowerCase().split(/\s+/).every((word) => visit.hay.includes(word));
 }

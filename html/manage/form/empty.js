@@ -1,9 +1,9 @@
-// What stands where the applications will be, while there are none: three ways to begin, and what listens here already.
+// The start page while there are no applications: three presets, and programs that already listen here.
 import { fill, h, icon } from '../../common/dom.js';
 import { protocolOfPort } from '../core/address.js';
 import { protocolNamed } from '../core/protocols.js';
 
-/** What most people share. */
+/** Common kinds of applications. */
 const PRESETS = [
   { protocol: 'http', icon: 'globe', label: 'Web site', text: 'A development server, an intranet page' },
   { protocol: 'mysql', icon: 'database', label: 'Database', text: 'MySQL or MariaDB, with a web client' },
@@ -58,7 +58,7 @@ function listenerButton({ port, process, ip = '127.0.0.1' }, actions) {
     h('span', { class: 'mono', text: `:${port}` }), ' ', h('span', { text: process || label }));
 }
 
-/** What an application of that port and process most likely speaks. @param {number} port @param {string} process */
+/** Most likely protocol of an application, by its port and process. @param {number} port @param {string} process */
 function protocolOf(port, process) {
   if (/^(mysqld|mariadbd)$/.test(process)) return process === 'mysqld' ? 'mysql' : 'mariadb';
   if (process === 'sshd') return 'ssh';

@@ -28,7 +28,7 @@ export class ExpiryField extends OpenSelect {
     this.explain();
   }
 
-  /** Whether nothing was changed: the seconds of what is saved stay. */
+  /** True if nothing was changed; the saved time keeps its seconds. */
   get #isAsBefore() {
     return this.isOther && this.#before !== null && this.detail.value === this.#beforeText;
   }
@@ -50,7 +50,7 @@ export class ExpiryField extends OpenSelect {
     return value !== null && !this.#isAsBefore && Date.parse(value) <= Date.now() ? 'This time has already passed: choose a later one.' : '';
   }
 
-  /** Whether what is saved has ended, and nothing else was chosen. */
+  /** True if the saved end has passed and nothing else was chosen. */
   get isOver() {
     const { value } = this;
     return Boolean(value) && Date.parse(value ?? '') <= Date.now();

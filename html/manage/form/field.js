@@ -2,10 +2,10 @@
 import { h } from '../../common/dom.js';
 import { networksOf } from '../core/fields.js';
 
-/** What the form needs of the page. @typedef {{api: import('../api.js').Api, apps: App[], version: Partial<Version>}} Context */
+/** Context of a form. @typedef {{api: import('../api.js').Api, apps: App[], version: Partial<Version>}} Context */
 /** @typedef {{name: string, label: string, help?: string, type?: string, placeholder?: string, narrow?: boolean, value?: any, list?: string}} FieldOptions */
 
-/** What all fields have. `text` is what is checked, `value` what is sent. */
+/** Base of all fields. `text` is checked, `value` is sent. */
 class Base {
   /** @param {{name: string, label: string, help?: string, kind?: string}} options @param {HTMLInputElement|HTMLSelectElement|HTMLTextAreaElement} input */
   constructor({ name, label, help = '', kind = 'form-field' }, input) {
@@ -26,7 +26,7 @@ class Base {
     return this.text;
   }
 
-  /** Whether what is saved is to be forgotten. */
+  /** True if the saved value is to be removed. */
   get isCleared() {
     return false;
   }
@@ -35,7 +35,7 @@ class Base {
     return this.input.getAttribute('aria-invalid') === 'true';
   }
 
-  /** What is wrong that only the field itself knows. */
+  /** Error that only the field itself can detect. */
   get ownProblem() {
     return '';
   }

@@ -4,7 +4,7 @@ import { ExpiryField } from './expiryfield.js';
 import { GuestField } from './guest.js';
 import { ServerField } from './serverfield.js';
 
-/** What may stand in the fields of a protocol. @type {Record<string, Record<string, string>>} */
+/** Placeholders for the fields, by protocol. @type {Record<string, Record<string, string>>} */
 export const EXAMPLES = {
   http: { ip: 'http://127.0.0.1:3000 or 3000', name: 'my site', site_name: 'my-site' },
   https: { ip: 'https://intranet.lan', name: 'intranet', site_name: 'intranet' },
@@ -17,7 +17,7 @@ export const EXAMPLES = {
   tcp: { ip: '127.0.0.1:5432', name: 'postgres' },
 };
 
-/** What the application is told of who asks. */
+/** Choices for the Host header sent to the application. */
 const HOSTS = [
   { value: 'visitor', label: 'visitor: the public address' },
   { value: 'target', label: 'target: the application’s own address' },

@@ -31,7 +31,7 @@ export function openForm({ app = null, draft = null, context, save }) {
 class Form {
   #touched = new Set();
   #isSaving = false;
-  /** What the form held at first, as JSON. */
+  /** Initial values of the form, as JSON. */
   #first;
   /** @type {HTMLElement[]} */
   #buttons = [];
@@ -46,7 +46,7 @@ class Form {
     this.isNew = app === null;
     const from = app ?? { ...defaults(draft?.protocol ?? PROTOCOLS[0].name), ...draft };
     this.lastProtocol = protocolNamed(from.protocol ?? '').name;
-    // What somebody began with is chosen: no port changes it.
+    // A chosen protocol counts as typed: no port changes it.
     if (draft?.protocol) this.#touched.add('protocol');
     this.protocol = h('select', { class: 'field', id: 'field-protocol', name: 'protocol', 'aria-describedby': 'field-protocol-line' },
       PROTOCOLS.map(({ name, label, what }) => h('option', { value: name, text: `${label} – ${what}`, selected: name === this.lastProtocol })));
@@ -115,7 +115,7 @@ class Form {
       field.root.addEventListener('input', () => { if (field.isWrong) this.#check(field); });
     }
     this.#field('port').input.addEventListener('input', () => this.#check(this.#field('ip')));
-    // What is pasted is understood at once; what is typed, when it is left.
+    // A pasted address is parsed at once; a typed one when the field loses the focus.
     const address = this.#field('ip').input;
     address.addEventListener('paste', () => setTimeout(() => this.#takeAddress()));
     this.#field('server').loaded.then(() => this.#showSite());
@@ -137,7 +137,10 @@ class Form {
     return LIVE.includes(this.app?.conn_status ?? '');
   }
 
-  /** Whether the first button also connects; what is connected is not cut by accident. */
+  /**
+   * True if the first button also connects. For a connected application it does not, so that nobody cuts it off by
+   * accident.
+   */
   #connectsFirst() {
     return !this.#isLive();
   }
@@ -231,7 +234,7 @@ class Form {
     return this.context.api.guestObjects({ ...(isSaved ? {} : draft), id: app?.id, ...of });
   }
 
-  /** Whether a new application's target was neither typed nor picked: the defaults are nobody's choice. */
+  /** True if the target of a new application was neither typed nor picked. Default values do not count. */
   get #lacksTarget() {
     const port = this.#field('port');
     const isTyped = this.#touched.has('port') || port.text !== String(protocolNamed(this.protocol.value).port ?? '');
@@ -327,7 +330,7 @@ class Form {
   }
 }
 
-/** What a visitor of a protocol gets, and what that means for safety. @param {import('../core/protocols.js').Protocol} protocol */
+/** Explains a protocol's access for visitors and its protection. @param {import('../core/protocols.js').Protocol} protocol */
 function protocolText({ name, database, visited }) {
   if (database) return 'Visitors get a web client for it; the database itself is not exposed.';
   if (name === 'https') return 'Visitors open it in a browser. The application’s TLS certificate is not verified.';

@@ -1,4 +1,4 @@
-// What a guest of a database may read: typed grants, and a picker of databases, tables and columns.
+// Field for the access of a database guest: typed grants, and a picker of databases, tables and columns.
 import { fill, h, icon, iconButton } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { Choice, parseGrant } from '../core/grants.js';
@@ -73,7 +73,7 @@ export class GuestField extends Field {
   async #choose() {
     const chosen = await pick(this.#grants, this.#objects);
     if (!chosen) return;
-    // What the picker cannot read stays as it was typed.
+    // Grants that the picker cannot read stay as typed.
     this.#grants = [...this.#grants.filter((grant) => !parseGrant(grant)), ...chosen];
     this.#draw();
   }

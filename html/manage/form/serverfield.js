@@ -29,7 +29,7 @@ export class ServerField extends SelectField {
     try {
       this.#servers = (await this.#api.servers()) ?? [];
     } catch {
-      // What is saved can still be kept, and another server be added.
+      // The saved server can still be kept, and another one can be added.
     }
     this.#draw();
   }

@@ -87,7 +87,7 @@ class ServerForm {
     }
   }
 
-  /** What is left out is kept. */
+  /** Body of the request. Fields left out keep their values. */
   #body() {
     const token = this.token.isCleared ? '' : this.token.text.trim() || undefined;
     const makeDefault = this.isDefault.value && !this.#server?.default ? true : undefined;

@@ -8,7 +8,7 @@ import { failureClass, formatWait, latencyText } from '../core/status.js';
 import { openServerForm } from './serverform.js';
 
 const STATUSES = ['connected', 'connecting', 'failed'];
-/** What a server does that lets this computer in no more. */
+/** States of a server that rejects this computer. */
 const REFUSALS = ['refused', 'revoked'];
 /** Names of applications that are listed before the rest is counted. */
 const NAMES_MAX = 6;

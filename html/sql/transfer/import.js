@@ -183,7 +183,7 @@ class ImportForm {
     this.wrote ||= outcome.kept && outcome.written > 0;
     this.report.ended(outcome, this.#target);
     this.#busy(false);
-    // The same button must not write the rows again.
+    // Disabled so that the button cannot write the rows again.
     this.form.disabled = outcome.how === 'done';
     if (outcome.created) this.#deps.changed();
     this.#deps.announce(outcome.how === 'done' ? `${counted(outcome.written, 'row')} imported` : outcome.message || 'The import ended', outcome.how === 'done' ? 'good' : 'bad');
