@@ -1,7 +1,7 @@
 // Announcements: live regions for assistive technology, and toasts.
 import { h, iconButton, queryAll } from './dom.js';
 
-/** How long a toast stays, in ms. Errors stay until they are dismissed. */
+/** Time a toast stays, in ms. Errors stay until they are dismissed. */
 const TOAST_MS = 6000;
 /** The most toasts shown at once; the oldest makes room. */
 const TOAST_MAX = 4;

@@ -37,7 +37,7 @@ export function listenForKeys(table, commands) {
   });
 }
 
-/** How a command's keys are written, for menus and tooltips. @param {Key[]} table @param {string} command */
+/** Text of a command's keys, for menus and tooltips. @param {Key[]} table @param {string} command */
 export function keyText(table, command) {
   const key = table.find((entry) => entry.command === command);
   return key ? key.keys.join(isMac ? ' ' : '+') : '';

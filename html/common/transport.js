@@ -44,7 +44,7 @@ export function createFetch({ onResponse = () => {}, onUnreachable = () => {} } 
   return async (path, init = {}) => {
     let response;
     try {
-      // Whoever answers in place of the API, such as a gateway in front of it, is asked for words too, not for a page.
+      // Ask for JSON, so that a gateway in front of the API answers with text, too, not with a page.
       response = await fetch(path, { cache: 'no-store', credentials: 'same-origin', ...init, headers: { Accept: 'application/json', ...init.headers } });
     } catch (cause) {
       throw failure(cause, init.signal, onUnreachable);

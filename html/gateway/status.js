@@ -23,9 +23,9 @@ const TYPING_MS = 200;
 let timer = 0;
 /** Counts what was asked: an answer that was overtaken is not shown. */
 let asked = 0;
-/** Where this page begins, after those where the earlier ones did. */
+/** Start of the current page, after the starts of the earlier pages. */
 let starts = [0];
-/** Where the next page begins. @type {number|null} */
+/** Start of the next page. @type {number|null} */
 let next = null;
 /** The invites as they were told last. @type {RelayInvite[]} */
 let invites = [];
@@ -142,7 +142,7 @@ function show(status) {
   const { enrolled, connected, connectors, metrics } = status;
   const start = starts.at(-1) ?? 0;
   if (connectors.length === 0 && start > 0) {
-    // Those of this page have gone.
+    // The connectors of this page are gone.
     turnTo([0]);
     return;
   }
@@ -199,7 +199,7 @@ function showPager({ enrolled, matching, connectors, next: following }, start) {
   const range = isWhole ? '' : `${(start + 1).toLocaleString()} to ${(start + connectors.length).toLocaleString()} of ${matching.toLocaleString()}`;
   byId('range').textContent = range;
   byId('found').textContent = query === '' ? '' : `${matching.toLocaleString()} found`;
-  // One that has the focus keeps it though it can do nothing now.
+  // A focused button keeps the focus even if it is disabled now.
   byId('previous').setAttribute('aria-disabled', String(start === 0));
   byId('next').setAttribute('aria-disabled', String(following === null));
 }

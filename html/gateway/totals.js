@@ -28,7 +28,7 @@ const REFUSALS = [
     connector_refused: 'the connector refused it',
     not_allowed: 'from a network that is not allowed',
     too_many: 'too many at public ports',
-    // Those are a request's, and told as such.
+    // These two are shown under requests.
     no_tunnel: '',
     tunnel_broken: '',
   }],

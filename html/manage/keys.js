@@ -65,7 +65,7 @@ function neighbour(list, card, [across, down]) {
     if ((box.top - top) * down <= 1) continue;
     const far = Math.abs(box.top - top) + 4 * Math.abs(box.left - left);
     if (far < least) [best, least] = [cards[i], far];
-    // Those that follow are further away still.
+    // All following cards are further away.
     if (best && Math.abs(box.top - top) > least) break;
   }
   return best;

@@ -1,11 +1,11 @@
 // The plugin's HTTP API as functions. Every failure is an ApiError that says what happened.
 import { ApiError, createFetch, jsonRequest, readData, readEnvelope } from '../common/transport.js';
 
-/** How long a catalogue request may take, in ms. The server answers these from the dictionary; 30 s is a server in trouble. */
+/** Time limit for a catalogue request, in ms. The server answers these from the dictionary; 30 s is a server in trouble. */
 const CATALOGUE_MS = 30_000;
-/** How long the health request may take, in ms, before the server counts as not reachable. */
+/** Time limit for the health request, in ms; the server counts as not reachable after it. */
 const HEALTH_MS = 5_000;
-/** How long a cancel may take, in ms: it opens a database connection of its own. */
+/** Time limit for a cancel, in ms: it opens a database connection of its own. */
 const CANCEL_MS = 10_000;
 
 /** Statuses that tell who can be reached; any other is postern's own answer. @type {Record<number, Reachability>} */

@@ -11,7 +11,7 @@ import { Health, showInfo } from './workbench/topbar.js';
 import { Workbench } from './workbench/workbench.js';
 import { showKeys } from './workbench/keys.js';
 
-/** Where a session is started again in invisible mode: every path but the sign-in page needs one, so this leads there. */
+/** Path that starts a new session in invisible mode. Every other path needs a session. */
 const SIGN_IN = '/auth';
 
 /** @type {Workbench|null} */

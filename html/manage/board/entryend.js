@@ -1,4 +1,4 @@
-// When an application ends: the countdown, and the buttons that move the end.
+// The end of an application: the countdown, and the buttons that move it.
 import { h } from '../../common/dom.js';
 import { endOf, endText, extendedBy } from '../core/remaining.js';
 import { relabel, setAttribute, setHidden, setText } from './text.js';

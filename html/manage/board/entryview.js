@@ -34,7 +34,7 @@ export class EntryView {
   #wasConnected = false;
   /** @type {({key: string} & import('./entryparts.js').Parts)|null} */
   #parts = null;
-  /** When the current status began and when the next retry is due, both in ms of `performance.now()`. */
+  /** Start of the current status and time of the next retry, both in ms of `performance.now()`. */
   /** @type {{since: number, retryAt: number|null}} */
   #times = { since: 0, retryAt: null };
   #traffic = new Traffic();

@@ -41,7 +41,7 @@ class Banner {
   #actions;
   /** @type {RelayTrouble|null} */
   #trouble = null;
-  /** When it is tried again, in ms of `performance.now()`. @type {number|null} */
+  /** Time of the next retry, in ms of `performance.now()`. @type {number|null} */
   #retryAt = null;
 
   constructor(actions) {

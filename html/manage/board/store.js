@@ -18,7 +18,7 @@ export class Store {
   #again = false;
   /** Counts local changes; a list requested before one is stale and is dropped. */
   #changes = 0;
-  /** When the version was asked for last, in ms; null when it must be asked for. @type {number|null} */
+  /** Time of the last request for the version, in ms; null if it must be requested. @type {number|null} */
   #versionAt = null;
   /** @type {Set<() => void>} */
   #listeners = new Set();

@@ -1,4 +1,4 @@
-// How long an application is shared. No DOM.
+// Choices for the end of a share. No DOM.
 import { rfc3339 } from '../../common/times.js';
 
 /** The choices, with their length in seconds. */
@@ -10,7 +10,7 @@ export const LENGTHS = [
 ];
 
 /**
- * When it ends: RFC 3339, null for never, undefined where the field holds no time.
+ * End of a share: RFC 3339, null for never, undefined if the field holds no time.
  * @param {string} choice `''` for ever, seconds, or `until` @param {string} until the text of the `datetime-local` field @param {number} now in ms
  */
 export function expiryOf(choice, until, now) {
@@ -20,7 +20,7 @@ export function expiryOf(choice, until, now) {
   return Number.isNaN(at) ? undefined : rfc3339(at);
 }
 
-/** How far away a point in time is: `in 2 h 5 min`, `3 min ago`. @param {number} ms from now */
+/** Distance of a point in time from now: `in 2 h 5 min`, `3 min ago`. @param {number} ms from now */
 export function distance(ms) {
   const minutes = Math.max(1, Math.round(Math.abs(ms) / 60_000));
   const [days, hours] = [Math.floor(minutes / 1440), Math.floor(minutes / 60) % 24];

@@ -1,4 +1,4 @@
-// Which addresses from a server may be shown, which may become links, and which of them is given to others.
+// Addresses from a server: those that may be shown, those that may become links, and the one given to others.
 
 /** Schemes that are shown. */
 const SHOWN = ['http:', 'https:', 'tcp:'];

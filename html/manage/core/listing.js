@@ -1,4 +1,4 @@
-// Which applications are shown, in which order.
+// Selection and order of the applications shown.
 
 import { APP_FIELDS } from './appfields.js';
 import { healthError, isReconnecting } from './status.js';
@@ -72,7 +72,7 @@ export function countText(shown, all) {
   return shown === all ? String(all) : `${shown} of ${all}`;
 }
 
-/** How many are up and how many are down, for the title; empty where none is either. @param {App[]} apps */
+/** Numbers of applications that are up and down, for the title; empty if both are 0. @param {App[]} apps */
 export function upDown(apps) {
   const isDown = (app) => app.conn_status === 'failed' || (app.conn_status === 'connecting' && isReconnecting(app.connection)) || healthError(app) !== '';
   const down = apps.filter(isDown).length;
@@ -81,7 +81,7 @@ export function upDown(apps) {
   return parts.length ? `${up > 0 ? '●' : '○'} ${parts.join(', ')}` : '';
 }
 
-/** How many there are and how they are, for the heading. @param {App[]} apps */
+/** Numbers of applications by status, for the heading. @param {App[]} apps */
 export function summary(apps) {
   const count = (status) => apps.filter((app) => app.conn_status === status).length;
   const parts = ['connected', 'connecting', 'failed'].map((status) => ({ n: count(status), status })).filter(({ n }) => n > 0);

@@ -1,4 +1,4 @@
-// How long an application is shared still. No DOM.
+// Remaining time of a share. No DOM.
 import { rfc3339 } from '../../common/times.js';
 
 const MINUTE = 60_000;
@@ -15,7 +15,7 @@ export function lengthText(ms) {
   return `${Math.floor(left / unit)} ${names[0]}${rest ? ` ${rest} ${names[1]}` : ''}`;
 }
 
-/** How long ago a moment was, `2 min ago`; empty where it is none. @param {string|null|undefined} time RFC 3339 @param {number} now in ms */
+/** Time since a moment, `2 min ago`; empty if `time` is no time. @param {string|null|undefined} time RFC 3339 @param {number} now in ms */
 export function agoText(time, now) {
   const at = Date.parse(time ?? '');
   if (Number.isNaN(at)) return '';
@@ -23,7 +23,7 @@ export function agoText(time, now) {
 }
 
 /**
- * When an application ends: what is in force while it is shared, else what is saved. Null where it does not end.
+ * End of an application: the active one while it is shared, else the saved one. Null if it has no end.
  * @param {App} app @param {number} now in ms
  * @returns {{at: number, isLive: boolean, isOver: boolean}|null}
  */

@@ -1,4 +1,4 @@
-// Which server an application is shared through.
+// Field for the server of an application.
 import { hostOf } from '../core/links.js';
 import { SelectField } from './field.js';
 import { openServerForm } from './serverform.js';

@@ -99,7 +99,7 @@ const FLOAT_BYTES = 4;
 /** Significant digits that tell any two numbers of 32 bits apart. */
 const FLOAT_DIGITS = 9;
 
-/** How many numbers a VECTOR of the hex text holds. */
+/** Number of numbers in a VECTOR, from its hex text. */
 export function vectorSize(hex) {
   return Math.floor(hexSize(hex) / FLOAT_BYTES);
 }

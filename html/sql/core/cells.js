@@ -1,5 +1,5 @@
 /**
- * How a value looks in a cell of the grid: nothing hidden, nothing endless.
+ * Display of values in the cells of the grid. Nothing is hidden, and long values are shortened.
  * @module
  */
 

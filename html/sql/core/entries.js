@@ -11,7 +11,7 @@ export const isSystem = (name) => SYSTEM.has(name.toLowerCase());
 /** Own databases before the server's, each in the server's order. @param {string[]} names */
 export const ownFirst = (names) => [...names.filter((name) => !isSystem(name)), ...names.filter(isSystem)];
 
-/** How many rows, with `≈` where the engine guesses; empty where it is not known. @param {{engine?: string|null, rows_estimate?: number|null, kind?: string}} entry @param {(count: number) => string} [write] */
+/** Number of rows, with `≈` if the engine only estimates it; empty if unknown. @param {{engine?: string|null, rows_estimate?: number|null, kind?: string}} entry @param {(count: number) => string} [write] */
 export function rowsText({ engine, rows_estimate: rows, kind }, write = (count) => count.toLocaleString('en')) {
   if (typeof rows !== 'number' || (kind ?? 'table') !== 'table') return '';
   return `${EXACT.test(engine ?? '') ? '' : '≈ '}${write(rows)}`;
@@ -26,7 +26,7 @@ export function lasting(seconds) {
 }
 
 /**
- * How many entries a list has, and of how many; a list that is not whole yet says so.
+ * Number of entries found in a list, and of all; a list that is still loading says so.
  * @param {{found: number, all: number, awaited?: number, drawn: number, unit: string}} list `all`: that have come; `drawn`: at most
  */
 export function listedText({ found, all, awaited = 0, drawn, unit }) {

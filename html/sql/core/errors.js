@@ -1,4 +1,4 @@
-// Where in a statement the server's message points.
+// Position in a statement that the server's message names.
 import { tokens } from './lexer.js';
 import { unquoteIdentifier } from './identifiers.js';
 

@@ -50,7 +50,7 @@ export function formatStatement(sql) {
   return stream(done) === stream(sql) ? done : sql;
 }
 
-/** Where the caret goes: behind as many signs that are no space as before. @param {string} before @param {number} caret @param {string} after */
+/** New place of the caret: after as many non-space characters as before. @param {string} before @param {number} caret @param {string} after */
 export function samePlace(before, caret, after) {
   let count = before.slice(0, caret).replace(/\s/g, '').length;
   let at = 0;

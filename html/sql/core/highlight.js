@@ -20,7 +20,7 @@ export class Highlighter {
     return same;
   }
 
-  /** How far borders are known; up to there any part can be highlighted at once. */
+  /** End of the known borders; any part before it can be highlighted at once. */
   get known() {
     return this.#borders[this.#borders.length - 1];
   }

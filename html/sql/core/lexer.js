@@ -105,7 +105,7 @@ export function* statements(text, from = { at: 0, delimiter: ';' }, dialect = {}
   }
 }
 
-/** How texts are read behind a statement that may set `sql_mode`: to a variable, that is as before the script. @param {string} sql @param {Dialect} now @param {Dialect} before @returns {Dialect} */
+/** Dialect after a statement that may set `sql_mode`. A variable or DEFAULT as value restores the dialect from before the script. @param {string} sql @param {Dialect} now @param {Dialect} before @returns {Dialect} */
 function modesAfter(sql, now, before) {
   if (sql.length > LONGEST_SETTING || !/^(?:SET\b|\/\*M?!\d*\s*SET\b)/i.test(sql)) return now;
   const value = /(?<!@@GLOBAL\.|\bGLOBAL\s{1,9}|@)\bsql_mode`?\s*:?=\s*(CONCAT\s*\([^)]*\)|'[^']*'|"[^"]*"|[^\s,*;]+)/i.exec(sql)?.[1];

@@ -63,7 +63,7 @@ export function functionsOf({ maria, version }) {
 }
 
 /**
- * How a SHOW can go on after the words that stand there.
+ * Possible next words of a SHOW statement.
  * @param {string[]} before words after SHOW, in capitals
  * @param {Server} server
  * @returns {string[]}

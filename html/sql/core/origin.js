@@ -1,5 +1,5 @@
 /**
- * Where the rows of a result come from, as far as copies and exports have to know it.
+ * Source table of a result's rows, as far as copies and exports need it.
  * @module
  */
 

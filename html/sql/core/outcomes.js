@@ -12,7 +12,7 @@ const MAX_TEXT = 1_000_000;
 /** Statements that never return rows, by their first word. */
 const WITHOUT_ROWS = new Set(['INSERT', 'REPLACE', 'UPDATE', 'DELETE', 'CREATE', 'DROP', 'ALTER', 'TRUNCATE', 'RENAME', 'COMMIT', 'ROLLBACK', 'SAVEPOINT', 'START', 'SET', 'LOCK', 'UNLOCK', 'GRANT', 'REVOKE']);
 
-/** Where these stand, rows may come all the same. */
+/** Words that can make these statements return rows. */
 const WITH_ROWS = /\b(?:RETURNING|STATEMENT)\b/i;
 
 /**
@@ -31,7 +31,7 @@ function isSilent(sql) {
   return false;
 }
 
-/** How many statements from `index` on go together; fewer than two where they do not, unless one is large. @param {string[]} statements @param {number} index */
+/** Number of statements from `index` on that are sent together. Fewer than two means that they are not, unless one is large. @param {string[]} statements @param {number} index */
 export function togetherFrom(statements, index) {
   let size = 0;
   let count = 0;

@@ -9,7 +9,7 @@ const VALUES = /^(?:SELECT|KILL|DO)$/i;
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
 /**
- * Where parameters stand in one statement: not in texts, comments, `::`, times, labels, nor in the body of a routine.
+ * Places of the parameters in a statement. Texts, comments, `::`, times, labels and bodies of routines have none.
  * @param {string} sql
  * @returns {{start: number, end: number, name: string, enclosed: boolean}[]} `enclosed`: alone in brackets
  */

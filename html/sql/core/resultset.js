@@ -24,7 +24,6 @@ export class ResultSet {
     /** @type {{level: string, code: number|null, message: string}[]} */ this.warnings = [];
   }
 
-  /** How many rows there are to be shown. */
   get length() {
     return this.rows.length;
   }

@@ -11,7 +11,7 @@ export const CLAUSE_WORDS = new Set(['SELECT', 'WHERE', 'ON', 'USING', 'SET', 'G
 const SET_OPERATORS = new Set(['UNION', 'EXCEPT', 'INTERSECT']);
 /** Words between SELECT and what it selects. */
 const MODIFIERS = /^(?:ALL|DISTINCT|DISTINCTROW|HIGH_PRIORITY|STRAIGHT_JOIN|SQL_\w+)$/;
-/** How deep derived tables are followed to their columns. */
+/** Depth to which derived tables are followed to their columns. */
 const MAX_DEPTH = 8;
 
 /**

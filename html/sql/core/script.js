@@ -17,7 +17,7 @@ export async function scriptStatements(text, dialect) {
   return found;
 }
 
-/** Where a piece may be one of a program, which a delimiter holds together. */
+/** Start of a piece that may belong to a program, which a delimiter holds together. */
 const PROGRAM = /^(?:BEGIN\b(?!\s*(?:WORK\b|$))|DECLARE|IF|CASE|LOOP|REPEAT|WHILE|FOR|END|<<|\w+\s*:)|^(?:CREATE|ALTER|\/\*)[\s\S]*\b(?:PROCEDURE|FUNCTION|TRIGGER|EVENT|PACKAGE)\b/i;
 
 /** Each statement of what stands before a delimiter, as the server would find them. @param {import('./lexer.js').Statement} statement @param {import('./lexer.js').Dialect} [dialect] @returns {import('./lexer.js').Statement[]} */

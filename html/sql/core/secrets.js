@@ -55,7 +55,7 @@ export function whyAltered(sql) {
   return at < 0 ? null : { at, text: "Nothing was run: the saved text has no password. Replace '***' with it." };
 }
 
-/** Where the first password stands that was left out when the statement was kept; -1 where all are there. @param {string} sql */
+/** Place of the first password that was masked when the statement was stored; -1 if there is none. @param {string} sql */
 export function leftOutAt(sql) {
   if (!sql.includes(MASK)) return -1;
   return secretParts(sql).find(({ start, end }) => sql.slice(start, end) === MASK)?.start ?? -1;
@@ -87,7 +87,7 @@ function endsInQuotes(sql) {
   return last !== undefined && last.type !== 'comment' && last.start < sql.length;
 }
 
-/** Where the first literal of what looks like a password clause begins and no token was one; -1 where none does. */
+/** Place of the first literal that looks like a password, but that no token was found for; -1 if there is none. */
 function rawStart(sql, start, parts) {
   let quote = -1;
   for (const { index, 0: { length } } of sql.slice(start).matchAll(RAW)) {

@@ -75,7 +75,7 @@ class Reading {
   #rows = 0;
   #bytes = 0;
   #reported = 0;
-  /** When the first row came, on the clock of `performance.now()`. */
+  /** Time of the first row, on the clock of `performance.now()`. */
   #firstAt = Infinity;
   #timer = 0;
   #shown = 0;

@@ -18,7 +18,7 @@ import { TableRows, referencesTo } from './source.js';
 /** Tables that the way back leads through, at most. */
 const MAX_TRAIL = 50;
 
-/** Where fingers may touch, and how high a row with links is there, in pixels. */
+/** Media query for touch screens, and the height of a row with links there, in pixels. */
 const TOUCHED = '(max-width: 760px), (pointer: coarse)';
 const TOUCHED_ROW = 41;
 const LOW = '(max-height: 420px)';

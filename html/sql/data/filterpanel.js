@@ -12,7 +12,7 @@ const NAMES = { NULL: 'is NULL', 'NOT NULL': 'is not NULL' };
 
 /** Hints for the value of an operator. */
 const HINTS = { LIKE: '% and _ are wildcards', IN: "a, 'b, c', NULL", 'NOT IN': "a, 'b, c', NULL", between: 'from, to' };
-/** Those that take several values. */
+/** Operators that take several values. */
 const LISTS = new Set(['IN', 'NOT IN', 'between']);
 
 /**

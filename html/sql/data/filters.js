@@ -9,9 +9,9 @@ import { classOf, isNumber, isTimestamp, literal, quoteName, quoteText } from '.
 /** @typedef {'='|'!='|'<'|'<='|'>'|'>='|'between'|'contains'|'starts with'|'not contains'|'LIKE'|'IN'|'NOT IN'|'NULL'|'NOT NULL'} Operator */
 /** @typedef {{column: string, op: Operator, value: string}} Filter */
 
-/** Those that look into a text. @type {Operator[]} */
+/** Operators that search within a text. @type {Operator[]} */
 const WITHIN = ['contains', 'starts with', 'not contains'];
-/** Those that compare whole values. @type {Operator[]} */
+/** Operators that compare whole values. @type {Operator[]} */
 const COMPARING = ['=', '!=', '<', '<=', '>', '>=', 'between', 'LIKE', 'IN', 'NOT IN', 'NULL', 'NOT NULL'];
 
 /** All operators. @type {Operator[]} */

@@ -1,5 +1,5 @@
 /**
- * Where the foreign keys of a row lead.
+ * Links from a row by its foreign keys.
  * @module
  */
 
@@ -8,7 +8,7 @@
 /** @typedef {{db: string, table: string, filters: Filter[], text: string}} Link */
 
 /**
- * Where a cell leads by the foreign keys of its column; the key of the fewest columns goes first.
+ * Links from a cell by the foreign keys of its column; keys with fewer columns come first.
  * @param {{foreign_keys?: any[], columns: {name: string}[]}} schema
  * @param {string} db of the table
  * @param {any[]|undefined} row

@@ -89,7 +89,7 @@ export class Pager {
       page.rows = page.rows.flatMap((row) => { const next = change(row); return next ? [next] : []; });
       const gone = page.count - page.rows.length;
       page.count = page.rows.length;
-      // Those that are found by what is skipped behind the same cursor come earlier now.
+      // Later pages that skip rows from the same cursor now skip fewer.
       for (const later of gone ? this.#pages.slice(at + 1) : []) if (later.after === page.after && later.skip > page.skip) later.skip -= gone;
     }
     this.#measure();

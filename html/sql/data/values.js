@@ -68,7 +68,7 @@ export function momentSql(name, operator, moment) {
 }
 
 /**
- * How a column of the type takes part in a cursor: by its value, by its number, by its seconds since 1970, or not at all.
+ * Part of a column of this type in a cursor: its value, its number, its seconds since 1970, or none.
  * @param {string} type
  * @returns {'value'|'number'|'moment'|'offset'}
  */

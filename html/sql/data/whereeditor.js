@@ -31,7 +31,7 @@ class Field {
     return this.selection.end;
   }
 
-  /** Where the list stands: below the field, near its word. @param {number} at */
+  /** Place of the list: below the field, near its word. @param {number} at */
   rectOf(at) {
     const { left, top, height, right } = this.area.getBoundingClientRect();
     const text = this.area.value.slice(0, Math.max(0, at - this.#before().length));

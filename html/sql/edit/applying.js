@@ -1,5 +1,5 @@
 /**
- * How changes are written: reviewed, sent, and what becomes of those that the server refuses.
+ * Writes changes: reviews and sends them, and handles those that the server refuses.
  * @module
  */
 

@@ -36,7 +36,7 @@ export function pastedCells(text, { html = '', takesLines = true } = {}) {
 }
 
 /**
- * Where the cells of a text go: one text into all cells that are selected, several beside each other.
+ * Target cells of a pasted text: one value fills all selected cells, several go next to each other.
  * @param {string} text
  * @param {any[][]|null} known the values that the text was copied from
  * @param {{places: number[], columns: number[]}} selection
@@ -51,7 +51,7 @@ export function spotsOf(text, known, { places, columns }, of) {
 }
 
 /**
- * Where cells go that become new rows: from a column on, or from the first where they would not fit.
+ * Cells of new rows for pasted values: from a column on, or from the first column if they would not fit.
  * @param {any[][]} cells @param {number} column @param {number} width of the table
  */
 export function newSpots(cells, column, width) {

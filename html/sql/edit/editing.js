@@ -22,7 +22,7 @@ import { Sheet } from './sheet.js';
 /** Cells that one key or one paste changes at most. */
 const MOST_CELLS = 20_000;
 
-/** Where the active cell goes after an edit. */
+/** Step of the active cell after an edit. */
 const STEPS = { down: [1, 0], up: [-1, 0], right: [0, 1], left: [0, -1] };
 
 /**
@@ -57,7 +57,7 @@ export class Editing {
     this.element = this.#bar.element;
   }
 
-  // Which table.
+  // Choice of the table.
 
   /** The changes of a table, which outlive what is looked at. @param {{db: string, table: string}} of @param {any} schema */
   changesOf(of, schema) {

@@ -12,7 +12,7 @@ const MOST_ROWS = 500;
 /** Followers that are counted at most. */
 const MOST = 10_000;
 
-/** How long the review waits for it, in ms. */
+/** Time the review waits for this list, in ms. */
 const WAIT_MS = 5000;
 
 /** Rules that change rows. */

@@ -1,5 +1,5 @@
 /**
- * How changed cells and rows look: by colour, by a sign, and in words for who hears them.
+ * Marks of changed cells and rows: a colour, a sign, and words for screen readers.
  * @module
  */
 

@@ -131,7 +131,7 @@ export class Sheet {
     return place < 0 ? -1 : place + rows.extra;
   }
 
-  /** How a cell is marked. @param {Position} at @returns {import('./marks.js').CellMark|null} */
+  /** Mark of a cell. @param {Position} at @returns {import('./marks.js').CellMark|null} */
   mark({ row, column }) {
     if (!this.shown || !(this.table.changes.size || this.shown.rows.extra)) return null;
     const change = this.change(row);
@@ -168,7 +168,7 @@ export class Sheet {
     return { state, text: place < extra ? '' : String(place - extra + 1), error: change?.error ?? '' };
   }
 
-  /** Which row it is, in words. @param {string} id */
+  /** Name of a row by its key. @param {string} id */
   nameOf(id) {
     const { changes } = this.table;
     const { base } = changes.get(id) ?? {};

@@ -34,7 +34,7 @@ function fits(pattern, name) {
 }
 
 /**
- * Where the account has a privilege: in all of a database (of the server, where none is named), in parts of it, or nowhere.
+ * Reach of a privilege of the account: all of a database (of the server if none is named), parts of it, or nothing.
  * @param {Grant[]} grants @param {string} privilege in upper case @param {string} [db]
  * @returns {'all'|'some'|'none'}
  */

@@ -22,7 +22,7 @@ function parameter(name, taken) {
 /** Columns that a statement may set. @param {Column[]} columns */
 const settable = (columns) => columns.filter(({ generated, extra }) => !generated && !/\bGENERATED\b/i.test((extra ?? '').replace(/DEFAULT_GENERATED/i, '')));
 
-/** Those by which one row is told from the others, by a key that the schema has; none where there is no such key. @param {any} schema @returns {Column[]} */
+/** Columns of the shortest unique key without NULL; none if the table has no such key. @param {any} schema @returns {Column[]} */
 function keyColumns({ columns, indexes = [] }) {
   const named = (name) => columns.find((column) => column.name === name);
   const whole = indexes.filter(({ unique }) => unique).map((index) => index.columns.map(named));

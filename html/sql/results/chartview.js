@@ -22,7 +22,7 @@ export class ChartView {
   #columns = null;
   /** The points drawn: `labels`, `series` of `{name, values}`, `summary`, `sampled`. @type {any} */
   #data = null;
-  /** Where values lie on the plot; made with the first drawing. @type {any} */
+  /** Scales of the plot; made with the first drawing. @type {any} */
   #scales = null;
   #at = -1;
   #observer;

@@ -12,7 +12,7 @@ import { Slicer } from '../core/slices.js';
 /** Bytes decoded in one slice, which takes a few milliseconds. */
 const BLOCK = 1 << 18;
 
-/** How long the object URL of a saved file is kept, in milliseconds: the browser has read it by then. */
+/** Lifetime of the object URL of a saved file, in milliseconds. The browser has read it by then. */
 const LINK_MS = 60_000;
 
 /**

@@ -13,7 +13,7 @@ const SPARE_ROWS = 6;
 /** Columns kept beyond the edges. */
 const SPARE_COLUMNS = 2;
 
-/** How large a cell is, by the pointer: fingers need more. In pixels. */
+/** Height of a row by pointer type, in pixels: fingers need more. */
 const ROW_HEIGHT = { fine: 24, coarse: 36, low: 32 };
 
 /** As high as a row of text is in this window; in a low one fingers get by with less, so that some rows are seen. */

@@ -214,7 +214,7 @@ function onMenu(grid, event) {
   grid.options.onMenu?.(grid.activeElement);
 }
 
-/** Where the scroll position is scaled, a wheel would skip rows, so it scrolls by unscaled pixels. */
+/** Scrolls by unscaled pixels if the scroll position is scaled. A wheel would skip rows otherwise. */
 function onWheel(grid, event) {
   if (!grid.model.scaled || event.ctrlKey || event.shiftKey || event.deltaY === 0) return;
   event.preventDefault();

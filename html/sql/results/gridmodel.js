@@ -154,7 +154,7 @@ export class GridModel {
     return this.rowCount * this.rowHeight > MAX_HEIGHT;
   }
 
-  /** Where in the rows the window begins, in pixels of unscaled height. */
+  /** Top of the window within the rows, in pixels of unscaled height. */
   offsetAt(scrollTop, view) {
     if (!this.scaled) return scrollTop;
     return (scrollTop * (this.rowCount * this.rowHeight - view)) / (MAX_HEIGHT - view);

@@ -20,7 +20,7 @@ export class StatusLine {
   #failed = false; // whether that was a failure
   /** From key to grid, where one statement was run, in ms. */
   elapsed = 0;
-  /** How the last statement ended, where what is shown is of the one before. */
+  /** End of the last statement, if the result of an earlier one is shown. */
   former = '';
 
   /** True if what is shown is not of a statement: the data or the schema of a table. */

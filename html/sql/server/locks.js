@@ -55,7 +55,7 @@ export function byConnection(waits) {
   return all;
 }
 
-/** Those at which chains of waits begin, the one that holds up most first. @param {ReturnType<typeof byConnection>} all */
+/** Connections at the start of a chain of waits. The one that blocks most comes first. @param {ReturnType<typeof byConnection>} all */
 export function roots(all) {
   const behind = (id, seen = new Set()) => {
     for (const next of all.get(id)?.blocks ?? []) if (!seen.has(next)) behind(next, seen.add(next));

@@ -17,7 +17,7 @@ const LIST = (from) => `SELECT ID AS id, USER AS user, HOST AS host, DB AS db, C
 
 /** Transactions that are open, by connection; the account needs PROCESS. */
 const OPEN = 'SELECT trx_mysql_thread_id AS id, TIMESTAMPDIFF(SECOND, trx_started, NOW()) AS seconds FROM information_schema.INNODB_TRX';
-/** Where little is seen at once, what runs stands beside whose it is. */
+/** Media query for narrow windows. The statement moves next to its user there. */
 const NARROW = '(max-width: 760px)';
 
 /** @param {import('./parts.js').Deps} deps @returns {import('./parts.js').Page} */
@@ -63,7 +63,7 @@ function inOrder(columns) {
   return columns.toSorted((a, b) => place(a) - place(b));
 }
 
-/** How long each has been open, in seconds; none where the account may not know. */
+/** Age of each open transaction, in seconds; empty if the account may not read them. */
 async function transactions(api, signal) {
   const rows = await askRows(api, { sql: OPEN, limit: 10_000, signal }).catch(() => /** @type {Record<string, any>[]} */ ([]));
   return new Map(rows.map(({ id, seconds }) => [Number(id), Number(seconds)]));

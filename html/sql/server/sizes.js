@@ -1,5 +1,5 @@
 /**
- * How large databases and tables are.
+ * Sizes of databases and tables.
  * @module
  */
 

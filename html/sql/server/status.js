@@ -45,7 +45,7 @@ const signed = (value) => (value ? `${value > 0 ? '+' : '−'}${Math.abs(value).
 
 const MARIADB = 'SELECT VARIABLE_NAME AS name, GLOBAL_VALUE AS value, DEFAULT_VALUE AS usual, GLOBAL_VALUE_ORIGIN AS source, VARIABLE_COMMENT AS comment FROM information_schema.SYSTEM_VARIABLES WHERE GLOBAL_VALUE IS NOT NULL';
 const MYSQL = 'SELECT g.VARIABLE_NAME AS name, g.VARIABLE_VALUE AS value, i.VARIABLE_SOURCE AS source, i.SET_USER AS set_by, i.SET_TIME AS set_at FROM performance_schema.global_variables g LEFT JOIN performance_schema.variables_info i ON i.VARIABLE_NAME = g.VARIABLE_NAME';
-/** Where a value comes from, in words. */
+/** Text for the source of a value. */
 const SOURCES = { COMPILED: 'default', 'COMPILE-TIME': 'default', CONFIG: 'option file or command line', COMMAND_LINE: 'command line', EXPLICIT: 'option file', GLOBAL: 'option file', SERVER: 'option file', LOGIN: 'option file', EXTRA: 'option file', USER: 'option file', PERSISTED: 'SET PERSIST', DYNAMIC: 'SET', SQL: 'SET GLOBAL', AUTO: 'chosen by the server', ENV: 'environment' };
 
 /** @param {import('./parts.js').Deps} deps @returns {import('./parts.js').Page} */

@@ -19,7 +19,7 @@ const BATCH = { rows: 2000, size: 250_000 };
 const MAX_BAD = 10_000;
 /** Time between two progress reports, in ms. */
 const TICK_MS = 100;
-/** How long a cancelled statement is waited for, in ms, before its session is closed. */
+/** Time to wait for a cancelled statement, in ms, before its session is closed. */
 const CANCEL_MS = 5_000;
 
 /** Errors that are about one row, beside those whose SQLSTATE says so. */
@@ -261,7 +261,7 @@ export class Import {
   async #undo(how, message) {
     if (this.#inTransaction) {
       this.#abort = new AbortController(); // what was cancelled must not stop this too
-      // Where it is not reached, closing the session does it.
+      // Closing the session rolls back too, if this request fails.
       await this.#send(['ROLLBACK'], false).catch(() => {});
     }
     const kept = !this.#inTransaction && this.#now.written > 0;

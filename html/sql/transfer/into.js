@@ -1,5 +1,5 @@
 /**
- * Where an import goes: a table that is there, or a new one with the types that the values look like.
+ * Target of an import: an existing table, or a new one with types guessed from the values.
  * @module
  */
 

@@ -1,5 +1,5 @@
 /**
- * How far an import is, and how it ended.
+ * Progress and result of an import.
  * @module
  */
 

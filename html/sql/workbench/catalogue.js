@@ -1,7 +1,7 @@
 // The catalogue of databases, tables and columns: fetched once, shared by sidebar, schema view and completion.
 import { ask, textOf } from '../ask.js';
 
-/** How many schemas are kept; the oldest makes room. A schema is a few kB. */
+/** Limit for cached schemas; the oldest makes room. A schema is a few kB. */
 const MAX_SCHEMAS = 400;
 
 const NONE = [];

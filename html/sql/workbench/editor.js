@@ -174,7 +174,7 @@ export class Editor {
     return { line: line + 1, column: (units > MAX_LINE ? units : Array.from(this.#text.slice(start, offset)).length) + 1 };
   }
 
-  /** Where the character at `offset` is painted, in the window's px, or null where it is not. @param {number} offset */
+  /** Rectangle of the character at `offset`, in the window's px, or null if it is not painted. @param {number} offset */
   rectOf(offset) {
     // The last typed text may wait for its frame.
     if (this.#frame) {

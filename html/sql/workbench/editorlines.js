@@ -1,4 +1,4 @@
-// Where the lines of an editor stand: each one row high, or as many as it takes where long lines are wrapped.
+// Positions of an editor's lines: each is one row high, or several if long lines are wrapped.
 import { h } from '../../common/dom.js';
 
 /** Height of a row in px; `--editor-line` in editor.css agrees. */

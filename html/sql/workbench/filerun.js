@@ -26,7 +26,7 @@ export class FileRun {
   #api;
   #options;
   #abort = new AbortController();
-  /** How much of the file so many bytes of the script are. @type {(bytes: number) => number} */
+  /** Converts bytes of the script to a share of the file. @type {(bytes: number) => number} */
   #share = () => 0;
   #lost = '';
   /** Of the piece under way. */

@@ -8,7 +8,7 @@ import { kindOf, namesCharset, openSource } from './scriptsource.js';
 export const MAX_EDITABLE = 1_500_000;
 /** From here on, in bytes, it is asked which of both is wanted. */
 const MAY_BE_LARGE = 1_000_000;
-/** How much of a larger script is shown, in bytes. */
+/** Part of a larger script that is shown, in bytes. */
 const SHOWN = 50_000;
 
 /** True if a file has values, not statements. @param {File} file */

@@ -67,7 +67,7 @@ export const KEYS = [
 /** Listens for the page's keys. @param {Record<string, (event: KeyboardEvent) => void>} commands */
 export const listenForKeys = (commands) => keyboard.listenForKeys(KEYS, commands);
 
-/** How a command's keys are written, for menus and tooltips. @param {string} command */
+/** Text of a command's keys, for menus and tooltips. @param {string} command */
 export const keyText = (command) => keyboard.keyText(KEYS, command);
 
 /** The overview of all keys. */

@@ -65,7 +65,7 @@ export class QueryTab {
     this.news = false;
     /** True if tables were opened in it. */
     this.browses = false;
-    /** How the last run ended, in few words. */
+    /** Short text for the end of the last run. */
     this.summary = '';
     /** True if a statement of the run changed what the sidebar knows. */
     this.dictionary = false;

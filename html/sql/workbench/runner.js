@@ -66,7 +66,7 @@ export class Run {
     this.db = options.db;
     this.session = options.session;
     this.statements = options.statements.map(({ sql }) => sql);
-    /** Where each statement sent begins in the editor's text; what EXPLAIN puts in front lies before it. */
+    /** Start of each statement in the editor's text; an added EXPLAIN lies before it. */
     this.places = options.statements.map(({ start, end, sql }) => start - (sql.length - (end - start)));
     this.startedAt = Date.now();
     this.began = performance.now();
@@ -157,7 +157,7 @@ export class Run {
     return ended;
   }
 
-  /** How a statement of several ended; true when it succeeded. @param {import('../core/outcomes.js').Outcome} outcome */
+  /** Handles the answer to one of several statements; true if it succeeded. @param {import('../core/outcomes.js').Outcome} outcome */
   #told(index, statement, outcome) {
     const { code, message = '', error = null, in_transaction: inTransaction = null } = outcome;
     this.#tellTransaction({ code, inTransaction });

@@ -4,7 +4,7 @@ import { randomId } from './store.js';
 
 const NAMES = ['autocommit', 'foreign_key_checks', 'sql_mode', 'time_zone', 'unique_checks'];
 
-/** Where the `sql_mode` stands among them. */
+/** Index of `sql_mode` in the settings. */
 export const SQL_MODE = NAMES.indexOf('sql_mode');
 
 /**

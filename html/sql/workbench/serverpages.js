@@ -17,7 +17,7 @@ const PAGES = { processes: 'Processes', status: 'Status', variables: 'Variables'
 /** Commands that act on the statement in the editor. */
 const RUNS = new Set(['run', 'runAll', 'explain', 'cancel', 'save', 'format', 'replace', 'wrap', 'closeTab', 'saveQuery']);
 
-/** Which page is shown, if any. */
+/** The server page that is shown, if any. */
 export class ServerPages {
   #bench;
   /** @type {{show: (name: string) => void, close: () => void}|null} */

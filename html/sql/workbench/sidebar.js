@@ -7,7 +7,7 @@ import { entryRow } from './sidebarrows.js';
 /** Entries on one page of the list: of tables, and of databases. */
 const PAGE = 50;
 const DATABASE_PAGE = 500;
-/** When details take longer than this, the names are shown first. */
+/** Delay of the details after which the names are shown first, in ms. */
 const DETAILS_LATE_MS = 200;
 /** The sidebar in `#sidebar`. */
 export class Sidebar {

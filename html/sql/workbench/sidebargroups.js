@@ -15,7 +15,7 @@ export class SidebarGroups {
   #changed;
   /** @type {string|null} */
   #db = null;
-  /** Those that are open, in whichever database. */
+  /** Groups that are open, in any database. */
   #open = new Set();
   /** @type {Map<string, Loaded|string>} what was loaded, or why it was not */
   #known = new Map();

@@ -10,9 +10,9 @@ import { errorWithoutSecrets, withoutSecrets } from '../core/secrets.js';
 const PREFIX = 'postern.sql';
 /** The longest text of a tab that is kept, in characters; browsers give an origin about 5 million in all. */
 export const MAX_KEPT_TEXT = 1_000_000;
-/** How long a reloaded page waits for the lock of the page before it, in ms. */
+/** Time a reloaded page waits for the lock of the former page, in ms. */
 const RELOAD_MS = 600;
-/** How many windows' tabs are remembered for one server and user. */
+/** Limit for windows whose tabs are remembered for one server and user. */
 const MAX_WORKSPACES = 5;
 
 const DEFAULTS = { limit: 1000, stopOnError: true, confirmDanger: true, autoComplete: true, wrap: false, sidebarWidth: 264, editorShare: 0.28 };

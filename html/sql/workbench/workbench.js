@@ -87,7 +87,7 @@ export class Workbench {
     this.fillIns.followLink();
   }
 
-  /** Where the page begins: at the database of a link, at that of the visit before, at the one it was started with. */
+  /** Opens the first database: from a link, from the last visit, or the one given at the start. */
   async #loadCatalogue() {
     const { sidebar } = this.workspace.tabs();
     this.#begun = true;
