@@ -182,7 +182,7 @@
 //!
 //! # Specification
 //!
-//! What comments call the specification is this. Quick-setup is `POST {server}/api/public/quick-setup` with a JSON body
+//! Comments call this section the specification. Quick-setup is `POST {server}/api/public/quick-setup` with a JSON body
 //! (`protocol`, `ip`, `port`, `connector_name`, `password` and more); its answer names the connector's tunnel (address,
 //! ports, user, password) and the application's (port on the server, URL of the site, code). It takes 30 s at most and five
 //! attempts: after 401 the credentials are read again, after 429 it waits three seconds times the attempt, after a broken,

@@ -10,10 +10,10 @@ pub mod bytes {
     #[derive(Clone)]
     pub struct Regex(regex_lite::Regex);
 
-    /// What the groups of an expression have matched.
+    /// Text matched by the groups of an expression.
     pub struct Captures<'a>(regex_lite::Captures<'a>);
 
-    /// What one group has matched.
+    /// Text matched by one group.
     pub struct Match<'a>(regex_lite::Match<'a>);
 
     impl Regex {
@@ -22,7 +22,7 @@ pub mod bytes {
             regex_lite::Regex::new(expression).map(Self)
         }
 
-        /// Whether it matches anywhere.
+        /// True if it matches anywhere.
         pub fn is_match(&self, input: &[u8]) -> bool {
             self.0.is_match(text(input))
         }
@@ -53,7 +53,7 @@ pub mod bytes {
         }
     }
 
-    /// What of the input is UTF-8, from its beginning.
+    /// Returns the longest beginning of the input that is UTF-8.
     fn text(input: &[u8]) -> &str {
         match std::str::from_utf8(input) {
             Ok(text) => text,

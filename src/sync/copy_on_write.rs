@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub(crate) struct CopyOnWrite<T>(Arc<T>);
 
 impl<T> CopyOnWrite<T> {
-    /// Whether neither was changed since one was cloned from the other.
+    /// True if neither was changed since one was cloned from the other.
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

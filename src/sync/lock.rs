@@ -1,7 +1,7 @@
-//! Locks without poison: `std`'s, whose guards are taken also after a panic.
+//! Locks without poison: those of `std`, but their guards are given out even after a panic.
 //!
-//! What runs under a lock of this program leaves it sound at every step, and what may panic (handlers, callbacks, the
-//! database driver) is contained and runs outside: a poisoned lock would only turn one failure into many.
+//! Code under a lock of this program leaves the data valid at every step. Code that may panic (handlers, callbacks, the
+//! database driver) is contained and runs outside. A poisoned lock would only turn one failure into many.
 
 use std::sync::{self, LockResult, PoisonError, TryLockError};
 use std::time::Duration;
@@ -80,7 +80,7 @@ impl Condvar {
         unpoisoned(self.0.wait_while(guard, condition))
     }
 
-    /// The same for `within` at most.
+    /// Waits for `within` at most.
     pub(crate) fn wait_timeout_while<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,

@@ -41,7 +41,7 @@ impl LogLimiter {
         }
     }
 
-    /// Whether a line may be told now, and how many were not told in the minute before, where that is over.
+    /// Returns true if a line may be logged now. If a minute has passed, also the number of lines suppressed in it.
     fn count(&self, now: Instant) -> (bool, Option<usize>) {
         let mut window = self.0.lock();
         let more = window.roll(now);
@@ -75,14 +75,14 @@ impl LogWindow {
         (before.more > 0).then_some(before.more)
     }
 
-    /// Whether one more may be told.
+    /// True if one more line may be logged; counts it either way.
     pub(crate) fn count(&mut self) -> bool {
         let may = self.told < LINES;
         *(if may { &mut self.told } else { &mut self.more }) += 1;
         may
     }
 
-    /// Whether there is something to sum up.
+    /// True if lines were suppressed, so that a summary is due.
     pub(crate) fn holds_back(&self) -> bool {
         self.more > 0
     }

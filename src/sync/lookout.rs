@@ -13,7 +13,7 @@ const LEAST: Duration = Duration::from_millis(10);
 /// Bytes of the thread's stack: what ends is told to others, and noted in a file.
 const STACK: usize = 256 * 1024;
 
-/// What is waited for, by one thread that is there only while something is.
+/// One thread that waits for something to fall due. It exists only while there is something to wait for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lookout(Arc<Mutex<bool>>);
 

@@ -1,5 +1,5 @@
-//! What threads share: locks without poison, permits, values that are copied when they are changed, a thread that
-//! looks, how much they may log, and how much memory there is.
+//! Tools for threads: locks without poison, permits, copy-on-write values, a thread that waits for due times, limits
+//! for logging, and the amount of memory.
 
 mod changes;
 mod copy_on_write;

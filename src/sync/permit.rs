@@ -29,7 +29,7 @@ impl Permits {
 pub(crate) struct Permit(Arc<AtomicUsize>);
 
 impl Permit {
-    /// Whether it is one of these.
+    /// True if it is one of these.
     pub(crate) fn is_of(&self, permits: &Permits) -> bool {
         Arc::ptr_eq(&self.0, &permits.0)
     }
