@@ -57,7 +57,7 @@ fn client(db: &Database) -> ClientConnection {
     ClientConnection::new(Arc::new(config), name).unwrap()
 }
 
-/// What the request for TLS and the answer to the greeting begin with.
+/// First bytes of both the request for TLS and the answer to the greeting.
 fn head(capabilities: u32) -> Vec<u8> {
     let mut head = capabilities.to_le_bytes().to_vec();
     head.extend((1_u32 << 30).to_le_bytes());

@@ -1,7 +1,7 @@
-//! What a fleet costs beside a single relay, by turns on this machine: quick-setup with the state in files, in one MariaDB
-//! and in a Galera cluster of three; a request by the relay that has the tunnel, and by way of another one. Medians. Then
-//! the units that the documentation's growth is reckoned from: statements, and what a site and a connector take.
-//! `POSTERN_BIN` measures another build than cargo's.
+//! Cost of a fleet compared with a single relay, measured in turns on this machine. Quick-setup runs with the state in
+//! files, in one MariaDB and in a Galera cluster of three. A request goes through the relay that has the tunnel, and
+//! through another one. The results are medians. The units for the documentation's growth estimates follow: statements,
+//! and memory of a site and a connector. `POSTERN_BIN` measures another build than cargo's.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -57,8 +57,8 @@ const UNITS: (usize, usize) = (600, 5);
 /// Time in which an idle fleet's statements are counted.
 const IDLE: Duration = Duration::from_secs(20);
 
-/// What the store is asked by a fleet of three that is idle, and for a change; and what relays take for a site that they
-/// know, and for a connector with a tunnel and its sites.
+/// Measures the statements that an idle fleet of three sends to the store, and those of a change. Also measures the
+/// memory of a relay for a known site, and for a connector with a tunnel and its sites.
 fn units(fleet: &Fleet) {
     let (connectors, sites) = UNITS;
     let count = |what: &str| {

@@ -1,12 +1,13 @@
-//! A site as users run it: relay, connector, application and load are processes of their own, the request log is on.
-//! `cargo bench --locked --profile release --bench site`.
+//! A site as users run it: relay, connector, application and load are processes of their own, and the request log is
+//! on. `cargo bench --locked --profile release --bench site`.
 //!
-//! By turns with our tunnel alone, and with chisel alone and nginx in front of it where `POSTERN_CHISEL` names the
-//! program: requests a second over 64 kept connections and over one, and a large download, of which nginx is the
-//! application; then large uploads, WebSockets and event streams, of which this program is it, in a process of its own.
-//! The same requests, downloads and uploads with tunnels that come in by the URL of one nginx, ours beside chisel's.
-//! At the end a shared database: small queries through the site and at the web client itself. Each table has medians,
-//! and the processor time of both ends. `BENCH_ROWS` (parts of titles, with commas) makes it shorter.
+//! The runs alternate with our tunnel alone. If `POSTERN_CHISEL` names the program, they also alternate with chisel
+//! alone and with nginx in front of it. First come requests a second over 64 kept connections and over one, and a large
+//! download, with nginx as the application. Then come large uploads, WebSockets and event streams, with this program as
+//! the application, in a process of its own. The requests, downloads and uploads are repeated with tunnels through the
+//! URL of one nginx, for ours and for chisel's. Last comes a shared database: small queries through the site and at the
+//! web client itself. Each table has medians, and the processor time of both ends. `BENCH_ROWS` (parts of titles,
+//! separated by commas) limits the rows.
 
 #![allow(clippy::as_conversions, clippy::unwrap_used, clippy::indexing_slicing)]
 

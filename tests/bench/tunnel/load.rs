@@ -1,4 +1,4 @@
-//! What visitors do.
+//! The load of visitors.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

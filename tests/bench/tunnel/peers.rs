@@ -74,7 +74,7 @@ impl Kind {
         }
     }
 
-    /// Whether its client can be led through a proxy.
+    /// True if its client can connect through a proxy.
     pub(crate) fn has_far_server(self) -> bool {
         self != Self::Bore
     }
@@ -157,7 +157,7 @@ pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// What the command lines are made of.
+/// Values for the command lines.
 pub(crate) struct Setup {
     kind: Kind,
     home: PathBuf,

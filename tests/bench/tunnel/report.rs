@@ -42,7 +42,7 @@ pub(crate) struct Report {
     rows: Vec<Row>,
 }
 
-/// Whether a row is asked for.
+/// True if a row was requested.
 pub(crate) fn is_wanted(row: &str) -> bool {
     match std::env::var("BENCH_ROWS") {
         Ok(rows) => rows

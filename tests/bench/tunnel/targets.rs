@@ -1,4 +1,4 @@
-//! What the tunnels lead to.
+//! Targets of the tunnels.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -7,7 +7,7 @@ use support::chromium::Page;
 use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
 
-/// What a person sees of the page, and when it does what.
+/// A script that reads the page as a person sees it, and records the times of its actions.
 const EYES: &str = include_str!("eyes.js");
 
 /// An open page. It goes before the server behind it.
@@ -89,7 +89,7 @@ impl Board {
         );
     }
 
-    /// What a card shows.
+    /// Text of a card.
     #[track_caller]
     pub(crate) fn card_text(&self, id: &str) -> String {
         self.page.text(&card(id))

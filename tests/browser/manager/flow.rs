@@ -120,7 +120,7 @@ fn a_card_that_connects_pulses_and_can_be_cancelled() {
     page.click(&cancel);
     board.wait_status(&id, "idle");
     assert_eq!(board.manager.status(&id)["status"], "idle");
-    // What was cancelled is followed no more.
+    // The page stops asking for the status of a cancelled connection.
     let lists = board.times("GET /api/apps").len();
     page.wait_for(&format!("eyes.times('GET /api/apps').length > {lists}"));
     let looks = board.times("GET /api/status").len();

@@ -229,7 +229,7 @@ fn a_field_is_checked_as_it_is_left_and_the_servers_words_stand_at_theirs() {
     assert_eq!(page.eval("document.querySelector('.form-more').open"), true);
     page.screenshot("manage-form-wrong");
     page.assert_accessible("form with errors");
-    // What was typed is not lost by accident.
+    // Typed text is not lost by accident.
     page.press("Escape");
     page.wait_for("document.querySelectorAll('dialog[open]').length === 2");
     page.press("Escape");

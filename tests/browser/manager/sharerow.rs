@@ -1,4 +1,4 @@
-//! What is shared: the link with its code, the end and its extension, and what visitors did.
+//! A share on the page: the link with its code, the end and its extension, and the log of visitors.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -91,7 +91,7 @@ fn what_is_typed_or_pasted_as_an_address_fills_in_what_it_says() {
     page.wait_for("document.querySelector('#field-ip').ariaInvalid === 'true'");
     board.fill("ip", "https://intranet.lan/x");
     page.wait_for("document.querySelector('#field-ip').ariaInvalid !== 'true'");
-    // What is pasted is understood before the field is left.
+    // A pasted address is parsed before the field loses the focus.
     page.eval("(() => { const field = document.querySelector('#field-ip'); field.focus(); field.value = 'http://localhost:5173/'; field.dispatchEvent(new Event('paste')); })()");
     page.wait_for("document.querySelector('#field-port').value === '5173' && document.querySelector('#field-protocol').value === 'http'");
     // Enter takes what was typed last.
@@ -397,7 +397,7 @@ fn the_empty_page_offers_three_beginnings_and_what_listens_here() {
         page.eval("document.querySelector('#field-invisible').checked"),
         true
     );
-    // What was chosen here no port changes.
+    // A port does not change a protocol chosen here.
     board.fill("ip", "db.lan:8080");
     page.press("Tab");
     page.wait_for("document.querySelector('#field-port').value === '8080'");
@@ -405,7 +405,7 @@ fn the_empty_page_offers_three_beginnings_and_what_listens_here() {
     page.press("Escape");
     page.click("dialog:last-of-type text=Discard");
     page.wait_for("!document.querySelector('dialog')");
-    // What listens on the machine of the tests is not theirs to say.
+    // Fixed listeners, because those on the machine of the tests are unknown.
     page.eval("eyes.tamper.with = (path, body) => path === '/api/listeners' ? { code: 200, data: [{ port: 22, ip: '127.0.0.1', process: 'sshd' }, { port: 5432, ip: '127.0.0.1', process: 'postgres' }, { port: 3000, ip: '::1', process: '<b>node</b>' }] } : body");
     let id = board
         .manager

@@ -1,4 +1,5 @@
-//! What is not known to be so is not shown as if it were: a server that is away, what drops, a page of a dead program.
+//! The page shows nothing as true that it does not know: a server that is not reachable, dropped connections, a page
+//! whose program has ended.
 
 use std::time::Duration;
 

@@ -41,7 +41,7 @@ fn thousands_of_connectors_are_paged_and_searched_and_stay_usable() {
     );
     assert!(page.text(".connector h3").contains("machine-0000"));
 
-    // What has not changed is not built anew, and keeps the focus.
+    // Unchanged elements are not rebuilt, and keep the focus.
     page.eval("globalThis.first = document.querySelector('.connector'); document.querySelector('.connector button').focus(); globalThis.asked = performance.getEntriesByType('resource').length; 1");
     page.wait_for("performance.getEntriesByType('resource').length > asked");
     page.wait_for("document.querySelector('.connector') === first && document.activeElement.dataset.name === 'postern_0000'");
@@ -92,7 +92,7 @@ fn thousands_of_connectors_are_paged_and_searched_and_stay_usable() {
     assert_eq!(page.errors(), Vec::<String>::new());
 }
 
-/// What is labelled "anna-laptop" is that wherever the operator meets it, and its token is shown once.
+/// The label "anna-laptop" appears everywhere on the page, and its token is shown once.
 #[test]
 fn invites_are_made_and_taken_back_on_the_page_and_name_who_came_by_them() {
     let token = ["--enroll-token", "chosen-by-the-operator"];

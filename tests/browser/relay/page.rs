@@ -6,9 +6,9 @@ use support::Browser;
 use support::chromium::Page;
 use support::manager::Manager;
 
-/// What a person sees of the management page.
+/// A script that reads the management page as a person sees it.
 const EYES: &str = include_str!("../manager/eyes.js");
-/// What a person sees of the SQL client.
+/// A script that reads the SQL client as a person sees it.
 const SQL_EYES: &str = include_str!("../sql/eyes.js");
 
 /// Opens a manager's page.

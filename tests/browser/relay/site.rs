@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use serde_json::{Value, json};
 use tungstenite::Message;
 
-/// What the page says.
+/// Heading of the page.
 pub(crate) const GREETING: &str = "A small site";
 
 const PAGE: &str = r#"<!doctype html>

@@ -43,7 +43,7 @@ fn a_site_added_in_the_page_opens_through_relay_and_tunnel_until_its_disconnect(
     tab.wait_for_text("502");
     assert!(tab.try_eval("echo('again')").is_err());
 
-    // The same address, without a new entry.
+    // It gets its old address, without a new entry.
     let again = connect_again(&page, &id);
     assert_eq!(again, address);
     tab.reload();
@@ -88,7 +88,7 @@ fn an_invisible_site_asks_for_its_code_and_its_link_opens_it() {
     enter(&stranger, "a-wrong-code");
     stranger.wait_for_text("Wrong code");
     assert!(!stranger.text("body").contains(GREETING));
-    // What he asked for is what he gets, and the whole link is as good as the code in it.
+    // The visitor gets the requested path, and the sign-in page accepts the whole link as well as the code.
     stranger.expect_error("401");
     stranger.goto(&format!("{}deep/page?x=%2F1", url(&page, id, "site")));
     stranger.wait_for_text("Paste the link or code");
@@ -141,7 +141,7 @@ fn a_new_code_shuts_the_old_link_and_an_end_shuts_the_site() {
         !page.text(".card").contains("not active"),
         "it applies at once"
     );
-    // What ends is asked for once, with who is there; a slip ends nothing.
+    // Ending a share is confirmed once, with the number of visitors; Escape ends nothing.
     page.click("[data-part=over]");
     page.wait_for("/No visitors are connected|visitors? will be disconnected/.test(document.querySelector('dialog')?.innerText)");
     page.press("Escape");

@@ -133,7 +133,7 @@ impl Client {
         strings(self.page.eval("eyes.headers()"))
     }
 
-    /// What the first visible element of a selector shows.
+    /// Text of the first visible element of a selector.
     #[track_caller]
     pub(crate) fn text(&self, selector: &str) -> String {
         strings(
@@ -148,7 +148,7 @@ impl Client {
         strings(self.page.eval("eyes.resultTabs()"))
     }
 
-    /// What the editor in sight holds.
+    /// Text of the visible editor.
     #[track_caller]
     pub(crate) fn editor(&self) -> String {
         strings(self.page.eval("eyes.editor()"))

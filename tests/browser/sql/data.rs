@@ -93,7 +93,7 @@ fn numbered(table: &str, columns: &str, values: &str, rows: usize) -> String {
     )
 }
 
-/// What the server says the order is.
+/// Order of the rows according to the server.
 fn expected(db: &str, table: &str, shown: &str, order: &str) -> Vec<String> {
     Database::shared().column(&format!(
         "SELECT {shown} FROM {db}.{table} ORDER BY {order}"
@@ -581,7 +581,7 @@ fn foreign_keys_lead_forward_and_back_and_to_what_refers_to_a_row() {
     page.wait_for("eyes.all('.data-chip').length === 1");
     until_loaded(&client);
     assert_eq!(client.column(1), ["Ann"]);
-    // What refers to Ann.
+    // Rows that refer to Ann.
     client.click_cell(0, 0);
     page.press("Shift+F10");
     page.click("[role=menuitem] text=Referenced by …");
@@ -640,7 +640,7 @@ fn the_way_back_leads_to_the_same_rows_however_deep_they_are() {
         again.len() < 5,
         "only what is in sight is loaded again: {again:#?}"
     );
-    // What cannot be opened leaves one where one was.
+    // A link that cannot be opened leaves the user in place.
     Database::shared().exec("SET foreign_key_checks = 0; DROP TABLE data_back.person");
     page.expect_error("400");
     page.eval("eyes.all('.grid-link')[3].click()");
@@ -765,7 +765,7 @@ fn four_rows_are_seen_in_a_low_window_and_the_editor_comes_back_with_the_focus()
             .unwrap()
     };
     assert_eq!(editor(), 0);
-    // What has the focus is seen.
+    // The focused part is visible.
     page.click("#tabs [role=tab]");
     page.wait_for("document.querySelector('#editors').offsetHeight >= 60");
     page.click(".results-tab [aria-selected=true]");

@@ -73,13 +73,13 @@ pub(crate) fn apply(client: &Client) {
     until_loaded(client);
 }
 
-/// What the bar says of the changes.
+/// Text of the bar for the pending changes.
 #[track_caller]
 pub(crate) fn pending(client: &Client) -> String {
     client.text(".edit-count")
 }
 
-/// What a query gives, a row a line.
+/// Result of a query, one row a line.
 pub(crate) fn server(sql: &str) -> String {
     Database::shared().column(sql).join("\n")
 }
@@ -206,7 +206,7 @@ fn null_default_and_values_that_are_chosen_are_set_by_keys_lists_and_the_menu() 
     page.assert_accessible("the values of a SET");
     page.press("Escape");
     assert_eq!(client.cells()[1][4], "a,c");
-    // What is true or false: Space turns it over, Enter lists it.
+    // Booleans: Space toggles one, Enter lists the values.
     client.click_cell(0, 5);
     page.press(" ");
     assert_eq!(client.cells()[0][5], "1");
@@ -249,7 +249,7 @@ fn a_date_is_chosen_or_typed_and_keeps_its_microseconds() {
     assert_eq!(client.cells()[0][7], "2025-12-31 07:08:09.123456");
     type_into(&client, 1, 7, "2024-02-29 01:02:03.000004", "Enter");
     type_into(&client, 0, 8, "2020-01-02", "Enter");
-    // What is no date is kept, marked, and stands in the way of a review.
+    // An invalid date is kept and marked, and prevents a review.
     type_into(&client, 1, 8, "tomorrow", "Enter");
     assert_eq!(client.cells()[1][8], "tomorrow");
     assert_eq!(page.eval("eyes.cell(1, 8).dataset.edit"), "bad");
@@ -369,7 +369,7 @@ fn steps_are_undone_one_by_one_a_row_at_a_time_or_all_at_once() {
     choose(&client, 0, 0, "Undo the changes of the row");
     assert_eq!(client.column(1), ["one", "two", "c"]);
     type_into(&client, 1, 1, "b", "Enter");
-    // What is put back as it was is no change.
+    // A value that is restored is no change.
     type_into(&client, 2, 1, "three", "Enter");
     assert_eq!(pending(&client), "1 change");
     type_into(&client, 2, 1, "c", "Enter");
@@ -503,7 +503,7 @@ fn changes_survive_sorting_filtering_links_tabs_and_scrolling() {
     page.type_text("90000");
     page.press("Enter");
     assert_eq!(pending(&client), "2 changes");
-    // What is being typed is kept when another place is gone to.
+    // Text in a cell is kept when the user goes elsewhere.
     client.click_cell(2, 1);
     page.type_text("typed");
     page.click(".grid-header[aria-colindex=\"2\"] .grid-name");

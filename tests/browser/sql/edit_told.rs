@@ -1,4 +1,4 @@
-//! What is told before rows are written: what follows in other tables, what is missing, which values there are.
+//! Hints before rows are written: changes that follow in other tables, missing values, possible values.
 
 use super::client::Client;
 use super::edit::{apply, on_data, open_data, pending, review, server, type_into};

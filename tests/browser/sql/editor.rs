@@ -91,7 +91,7 @@ fn an_error_stands_by_the_editor_with_its_place_marked() {
     client.run("SELECT 1;\nSELECT 2 FORM people WHERE 1");
     page.wait_for("eyes.first('.mark-error')?.innerText === 'people'");
     assert!(client.text(".editor-message").contains("line 2, column 15"));
-    // What was typed is kept, and the marks go with the next edit.
+    // Typed text is kept, and the marks disappear with the next edit.
     page.click("textarea.editor-area");
     page.press("Ctrl+End");
     page.type_text(" ");
@@ -247,7 +247,7 @@ const LEGIBLE: &str = r"async (data) => {
   return all.filter((l) => (Math.max(l, ground) + 0.05) / (Math.min(l, ground) + 0.05) >= 3).length;
 }";
 
-/// What is kept of a text has no password in it, and such a statement would make an account with another one.
+/// A stored text has no password in it. Running such a statement would create an account with a wrong password.
 #[test]
 fn a_statement_whose_password_was_left_out_does_not_run() {
     let client = Client::open("editor_left_out", "");

@@ -25,7 +25,7 @@ fn rows_are_shown_while_the_statement_goes_on() {
     page.expect_error("400");
     client.until_ended(|| page.press("Ctrl+."));
     assert!(client.text("#progress-text").starts_with("Cancelled"));
-    // What had come is kept, and nothing says that it is all.
+    // Received rows are kept, and nothing claims that they are all.
     assert!(client.cells().len() > before);
     assert!(
         client

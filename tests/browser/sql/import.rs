@@ -328,7 +328,7 @@ fn encodings_are_guessed_and_can_be_changed() {
         value("SELECT GROUP_CONCAT(s ORDER BY id SEPARATOR '|') FROM imp_enc.t"),
         "größe €|größe €"
     );
-    // What was guessed wrong is told, and nothing is written.
+    // A wrong guess of the encoding is reported, and nothing is written.
     drop_file(
         &client,
         "t.csv",

@@ -151,7 +151,7 @@ fn a_query_can_be_made_without_a_mouse() {
     page.wait_for("!document.querySelector('.results-tab [id*=\"schema:\"]')");
 }
 
-/// What has the focus, in few words.
+/// Short description of the focused element.
 fn focused(client: &Client) -> String {
     let what = client.page.eval(
         "(() => { const { className, id } = document.activeElement; return `${id} ${className}`; })()",

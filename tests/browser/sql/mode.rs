@@ -212,7 +212,7 @@ fn invisible_mode_asks_for_the_code() {
         !page.eval("document.cookie").as_str().unwrap().contains('='),
         "the cookie is out of scripts' reach"
     );
-    // What a link asks for outlives the sign-in.
+    // The query of a link survives the sign-in.
     let linked = Browser::shared().page();
     see(&linked);
     linked.expect_error("401");

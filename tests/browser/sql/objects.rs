@@ -1,4 +1,4 @@
-//! What a database has beside its tables: the groups of the sidebar, panes, menus.
+//! Objects of a database other than tables: the groups of the sidebar, panes, menus.
 
 use serde_json::json;
 
@@ -271,7 +271,7 @@ fn a_menu_copies_names_counts_and_fills_templates_into_a_new_tab() {
     assert!(client.text("dialog").contains("CREATE TABLE `customers`"));
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog')");
-    // What was typed stays in its tab, and a view is never called a table to be emptied.
+    // Typed text stays in its tab, and no menu offers to empty a view as a table.
     page.click(".query-tab text=query 1");
     assert_eq!(client.editor(), "SELECT 'mine'");
     open_menu(&client, "totals");

@@ -1,4 +1,4 @@
-//! What is destroyed only when its name was typed.
+//! Destructive actions, which need the object's name typed.
 
 use mysql::prelude::Queryable;
 

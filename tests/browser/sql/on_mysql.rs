@@ -1,4 +1,4 @@
-//! What MySQL alone has, as the page shows it.
+//! Features that only MySQL has, as the page shows them.
 
 use crate::sql::client::{Client, row};
 use crate::sql::looks::look;

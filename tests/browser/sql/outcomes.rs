@@ -1,4 +1,4 @@
-//! What is said of a statement that has ended: once, with one time, and with its warnings.
+//! Report on a statement that has ended: once, with one time, and with its warnings.
 
 use serde_json::json;
 

@@ -46,7 +46,7 @@ fn what_had_arrived_stays_when_a_result_is_cancelled() {
     client.write("SELECT seq, SLEEP(seq > 3) * 60 /* partly */ FROM seq_1_to_100");
     page.press("Ctrl+Enter");
     until_running("/* partly */");
-    // What was there is still seen, dimmed.
+    // The old result stays visible, dimmed.
     assert_eq!(client.headers(), ["a"]);
     page.press("Ctrl+.");
     page.wait_for("eyes.first('#progress-text').innerText.startsWith('Cancelled')");

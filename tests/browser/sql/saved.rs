@@ -25,7 +25,7 @@ fn a_query_is_saved_in_a_folder_and_found_again() {
     page.type_text("needl");
     page.press("Enter");
     page.wait_for("!document.querySelector('dialog')");
-    // What stood there is kept: the query comes in a tab of its own, and is not run.
+    // The editor's text is kept: the query opens in a tab of its own, and does not run.
     assert_eq!(page.texts(".query-tab-name"), ["query 1", "The needle"]);
     assert_eq!(client.editor(), "SELECT 'needle' AS x");
     assert_eq!(client.sent(), 0);
@@ -89,7 +89,7 @@ fn enter_runs_with_the_parameters_and_a_press_beside_them_loses_none() {
     page.type_text("x");
     page.press("Shift+Enter");
     page.type_text("y");
-    // What was entered is not lost by a press beside the dialog.
+    // A click next to the dialog does not discard entered values.
     page.eval("for (const type of ['pointerdown', 'click']) document.querySelector('dialog').dispatchEvent(new PointerEvent(type, {bubbles: true}))");
     client.settle();
     assert_eq!(page.eval("eyes.first('#parameter-a')?.value"), "5");

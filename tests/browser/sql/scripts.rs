@@ -121,7 +121,7 @@ fn what_is_selected_of_a_file_runs_alone_and_settings_that_it_leaves_behind_are_
     assert!(told.contains("1 result with rows is not shown"), "{told}");
 }
 
-/// What a lost connection has undone, and from where to go on.
+/// Names the statements that a lost connection has undone, and the place to continue.
 #[test]
 fn a_file_whose_connection_is_lost_says_what_was_undone() {
     let client = Client::open("scripts_lost", "CREATE TABLE t (n INT PRIMARY KEY)");
@@ -154,7 +154,7 @@ fn what_a_console_alone_understands_is_told_before_anything_is_sent() {
         ));
     }
     assert_eq!(client.sent(), before);
-    // What can be done is done.
+    // Supported console commands run.
     client.write("use scripts_console\nSELECT DATABASE() AS here\\G");
     client.until_ended(|| client.page.press("Ctrl+Shift+Enter"));
     client

@@ -363,7 +363,7 @@ fn the_list_of_processes_looks_well() {
     look(&client, "server-processes");
 }
 
-/// Whether all of what was found lies within the window and is what a click there meets.
+/// True if every found element lies within the window and would receive a click there.
 const IN_SIGHT: &str = r"((found) => found.length > 0 && found.every((one) => {
   const box = one.getBoundingClientRect();
   const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];

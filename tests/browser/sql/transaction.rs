@@ -7,7 +7,7 @@ use support::{Browser, Database, Postern, TIMEOUT, wait_until};
 
 const STOCK: &str = "CREATE TABLE stock (id INT, n INT); INSERT INTO stock VALUES (1, 10)";
 
-/// What another connection sees.
+/// Value as another connection sees it.
 fn stock(client: &Client) -> String {
     Database::shared().value(&format!("SELECT SUM(n) FROM {}.stock", client.db))
 }

@@ -58,7 +58,7 @@ fn statements() -> Vec<String> {
     all
 }
 
-/// What is typed, and the pause after each key; the longest come first.
+/// Texts to type, and the pause after each key; the longest come first.
 fn typings() -> Vec<(String, Duration)> {
     let all = statements();
     assert_eq!(all.len(), 200);
@@ -87,7 +87,7 @@ fn what_is_typed_is_what_stands_there() {
                     "typing_plain",
                     "#db=typing_plain",
                 );
-                // What is painted is not looked at here, and costs most of the time.
+                // A small window: painting is not tested here, and takes most of the time.
                 client.page.viewport(800, 240);
                 let next = || work.lock().unwrap().pop();
                 while let Some((sql, pause)) = next() {
