@@ -107,7 +107,7 @@ fn difference(kept: &str, now: &str) -> String {
             (at, to) = (at + 1, to + 1);
             continue;
         }
-        // What comes next in both: the nearest line that they share.
+        // Skip to the nearest line that both share.
         let rest = || kept[at..].iter().enumerate();
         let shared = rest()
             .filter_map(|(out, line)| Some((out, now[to..].iter().position(|l| l == line)?)))

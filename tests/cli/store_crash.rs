@@ -20,7 +20,7 @@ const KILLS: u32 = 100;
 const LENGTH: usize = 20_000;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the writers write.
+/// Content of the file.
 #[derive(Default, Serialize, Deserialize)]
 struct Counter {
     content: String,
@@ -55,7 +55,7 @@ fn increment(file: &JsonFile<Counter>) -> Result<u64, Error> {
     })
 }
 
-/// What is unreadable is an error here.
+/// Returns the number in the file; an unreadable file fails the test.
 fn now(file: &JsonFile<Counter>) -> u64 {
     number(&file.look().unwrap().unwrap_or_default())
 }
@@ -202,7 +202,8 @@ fn a_writer_that_is_killed_leaves_the_old_or_the_new_content() {
     assert_eq!(names, [".counter", ".key", "run"], "the next write sweeps");
 }
 
-/// What the version before the key file sealed, as it is described in `store/sealed.rs`. None on a machine without an id.
+/// Seals as the version before the key file did, described in `store/sealed.rs`. Returns none on a machine without an
+/// ID.
 fn sealed_by_first_version(home: &Path, content: &[u8]) -> Option<Vec<u8>> {
     use ring::{aead, digest, hkdf};
     use std::os::unix::fs::MetadataExt;

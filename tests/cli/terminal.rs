@@ -241,7 +241,7 @@ fn a_signal_at_the_password_restores_the_echo() {
     assert_eq!(terminal.status(), Some(0));
 }
 
-/// What is exported with its secrets is sealed, and opens with the same passphrase alone.
+/// An export with secrets is sealed, and opens only with the same passphrase.
 #[test]
 fn passwords_are_exported_under_a_passphrase() {
     let mut terminal = Terminal::run(

@@ -115,7 +115,7 @@ fn call(app: &str) -> Value {
     with(body("c", app, "http", 9), changes)
 }
 
-/// Whether a relay knows a site, which has no tunnel.
+/// True if a relay knows a site that has no tunnel.
 fn knows(relay: &Relay, site: &str) -> bool {
     relay.visit(site, "/").status() == 502
 }

@@ -171,7 +171,7 @@ fn nobody_but_a_relay_of_the_fleet_links_itself() {
             refuses(user, password);
         }
     }
-    // Who reads the store knows the secret, and has no relay's key.
+    // Someone who can read the store knows the secret, but has no relay's key.
     let secret = fleet
         .database()
         .value("SELECT HEX(secret) FROM fleet.postern_fleet");

@@ -1,4 +1,4 @@
-//! What one relay promises, the others know; and nothing is promised twice.
+//! Promises of one relay are known to the others, and nothing is promised twice.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -43,7 +43,7 @@ fn what_is_assigned_at_one_relay_is_good_at_the_other_at_once() {
     let again = other.assign(&call("c", "shop"));
     assert_eq!(port(&again), port(&shop));
     assert_eq!(again["app"]["app_id"], shop["app"]["app_id"]);
-    // The same relays in the same order, whoever is asked.
+    // Every relay names the same relays in the same order.
     let relays = |answer: &Value| {
         let connector = &answer["connector"];
         let first = (
@@ -149,7 +149,7 @@ fn a_name_is_handed_over_for_all_relays_at_any_of_them() {
     let former = site(one, "a");
     assert_ne!(former, "shop");
     assert_eq!(site(other, "a"), former);
-    // What is released is whoever's asks first, at whichever relay.
+    // A released name goes to the first who asks, at any relay.
     operator(one, &["release", "shop"]);
     wait_until(TIMEOUT, "that it is free", || {
         other.visit("shop", "/").status() != 502
@@ -574,8 +574,8 @@ fn who_is_turned_out_is_out_too_where_the_store_is_not_reached() {
     assert_eq!(revoked["untold"].as_array().unwrap().len(), 1);
 }
 
-/// What somebody had is kept for him for 30 days. When that is over, a known application that only calls again gives it
-/// away at no relay, as nobody else would hear of that.
+/// A name stays reserved for its former owner for 30 days. After that, a repeated call of a known application takes it
+/// away at no relay, because the other relays would not learn of it.
 #[test]
 fn what_is_given_away_in_the_end_is_free_at_all_relays() {
     let fleet = Fleet::start(2, &[]);

@@ -23,7 +23,7 @@ struct Size {
     relays: usize,
     connectors: usize,
     visitors: usize,
-    /// Whether the store is a cluster in each of the tests.
+    /// True if the store is a cluster in each of the tests.
     on_cluster: bool,
     /// How long the store is away.
     away: Duration,
@@ -81,10 +81,10 @@ fn served(relay: &Relay) -> u64 {
 /// Bytes of an answer: several pieces of a stream.
 const BODY: usize = 40_000;
 
-/// What was posted to any application of this process, and how often.
+/// Number of posts to any application of this process, by content.
 static POSTED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
-/// What visitors have met.
+/// Results of the visits.
 #[derive(Default)]
 struct Met {
     whole: AtomicUsize,

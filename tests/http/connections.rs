@@ -1,4 +1,4 @@
-//! What the server does with connections: slow, endless, leaving, aborted, too many.
+//! Handling of connections: slow, endless, leaving, aborted, too many.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};

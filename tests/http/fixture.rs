@@ -103,7 +103,7 @@ pub struct Answer {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
-    /// Whether the body ended as its framing says.
+    /// True if the body ended as its framing says.
     pub whole: bool,
 }
 
@@ -227,7 +227,7 @@ impl Client {
         Ok(read)
     }
 
-    /// Whether the server ends the connection without a further byte.
+    /// True if the server ends the connection without a further byte.
     pub fn is_closed(&mut self) -> bool {
         self.buffer.is_empty() && !matches!(self.more(), Ok(1..)) && self.buffer.is_empty()
     }

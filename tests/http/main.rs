@@ -7,7 +7,7 @@
 )]
 
 mod assets;
-// What the build does with the pages.
+// The build's own code for pages.
 #[path = "../../build/bundle.rs"]
 mod bundle;
 mod connections;

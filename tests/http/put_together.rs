@@ -93,7 +93,8 @@ fn a_page_becomes_one_script_and_one_style() {
     );
 }
 
-/// What two of them need beside the first script is a script of its own; what the first has comes from there.
+/// Modules that two later scripts need, and the first script does not have, become a script of their own. Modules of
+/// the first script are taken from there.
 #[test]
 fn what_is_loaded_later_shares_what_is_there() {
     let made = made(&[

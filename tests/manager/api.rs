@@ -452,7 +452,7 @@ fn the_limits_are_named() {
     manager.connect(&ids[100]);
 }
 
-/// What a quick-setup server may send to hurt: nothing of it is shown as it is, saved, or kept.
+/// Harmful values in an answer of a quick-setup server are not shown as they are, saved or kept.
 #[test]
 fn a_malicious_answer_is_refused() {
     let (far, target) = (Far::new(), Target::start());

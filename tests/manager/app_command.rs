@@ -271,7 +271,7 @@ fn a_wrong_line_is_refused() {
     }
 }
 
-/// What a server says is printed whole, and what to try stands in the second line.
+/// A server's message is printed in full, and the hint is the second line.
 #[test]
 fn no_error_is_cut_and_the_hint_is_the_second_line() {
     let (far, target) = (Far::new(), Target::start());
@@ -422,7 +422,8 @@ fn a_changed_host_key_is_told_and_can_be_trusted() {
     assert!(!log.contains("known_servers.json"), "{log}");
 }
 
-/// What is shared by one word is gone with its failure: its server is what can be trusted, with a start and without.
+/// A share started by one command disappears with its failure. Its server can still be trusted, with `postern start`
+/// running and without.
 #[test]
 fn a_share_names_the_command_that_accepts_a_changed_host_key() {
     for with_start in [false, true] {
@@ -461,7 +462,7 @@ fn a_share_names_the_command_that_accepts_a_changed_host_key() {
     }
 }
 
-/// What had failed with the old key is tried when the new one is trusted, with nobody asking for it.
+/// Connections that failed with the old key are retried automatically when the new key is trusted.
 #[test]
 fn trust_wakes_what_waits_for_it() {
     let (mut far, target) = (Far::new(), Target::start());

@@ -381,7 +381,7 @@ fn what_this_program_listens_on_is_no_target() {
         assert!(error.contains(what), "{ip}:{port}: {error}");
         assert_eq!(failed["error_class"], "own-listener");
     }
-    // The same port of another address is somebody else's.
+    // This port of another address belongs to somebody else.
     let id = manager.add(&json!({"protocol": "tcp", "ip": "127.0.0.2", "port": page}));
     manager.connected(&id);
 }

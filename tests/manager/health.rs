@@ -111,7 +111,7 @@ fn what_is_saved_while_it_is_connected_is_not_in_force() {
         )),
         "{line}"
     );
-    // What is for the user alone changes nothing.
+    // Settings that only concern the user change nothing.
     app["invisible"] = json!(false);
     app["port"] = json!(target.port());
     app["username"] = json!("me");
@@ -154,7 +154,7 @@ fn nothing_is_shown_as_exposed_before_it_is() {
         listed.contains("\twill be public at the next connect\t"),
         "{listed}"
     );
-    // What was exposed, and whose tunnel is lost, is so when it is back.
+    // An exposed application whose tunnel is lost is exposed again when the tunnel is back.
     manager.disconnect(&id);
     far.assign();
     app["port"] = json!(target.port());
@@ -425,7 +425,7 @@ fn an_https_application_is_asked_inside_tls() {
         manager.connected(&id);
         let state = if error.is_null() { "ok" } else { "failing" };
         assert_eq!(wait_health(&manager, &id, state)["error"], error);
-        // What was shown can be sent back as it is.
+        // The JSON shown can be sent back as it is.
         let shown = manager.client().get(&format!("/api/apps/{id}")).data();
         assert!(shown["health"].is_object());
         put(&manager, &id, &shown);

@@ -18,7 +18,7 @@ fn put(manager: &Manager, path: &str, app: &Value) -> u16 {
         .status()
 }
 
-/// What the next call says about who asks.
+/// Connector name in the next call.
 fn name_told(far: &Far, manager: &Manager, id: &str) -> Value {
     let before = far.quick.requests().len();
     manager.connect(id);

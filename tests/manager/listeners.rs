@@ -1,4 +1,4 @@
-//! What listens on this machine, as the page offers it.
+//! Programs that listen on this machine, as the page offers them.
 
 use std::net::TcpListener;
 

@@ -78,7 +78,7 @@ fn the_local_api_is_behind_it_and_names_nothing() {
     );
     let version = through(far.api_port, "/version").unwrap();
     assert_eq!(version["data"]["version"], env!("CARGO_PKG_VERSION"));
-    // What is shared through another server is nothing to this one.
+    // Applications shared through another server do not appear here.
     let (other, elsewhere) = (Far::new(), Target::start());
     other.assign();
     let mut app = elsewhere.app();
@@ -304,7 +304,8 @@ fn it_comes_back_after_a_drop() {
     });
 }
 
-/// Whether a thread owns the state of a remote server, or one that it began and that has no name of its own.
+/// True if a thread owns the state of a remote server. A thread that it started and that has no name of its own counts
+/// too.
 fn has_owner(manager: &Manager) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", manager.pid())).unwrap();
     // A thread may end between the two looks.

@@ -1,6 +1,6 @@
-//! The quick-setup call as it is made in earnest: the specification's times, TLS, proxies.
+//! The real quick-setup call: the specification's times, TLS, proxies.
 //!
-//! What depends on the environment runs in this test binary again, as a child.
+//! Tests that depend on the environment run this test binary again, as a child.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -25,7 +25,7 @@ use zeroize::Zeroizing;
 
 /// The URL that a child is to call.
 const CHILD: &str = "POSTERN_TEST_QUICK_SETUP";
-/// What the time of a pause may be longer on a busy machine.
+/// Extra time for a pause on a busy machine.
 const SLACK: Duration = Duration::from_millis(500);
 
 /// A connector with a store of its own, as the manager has one.
@@ -345,7 +345,7 @@ fn https_needs_an_authority_that_is_trusted() {
     );
 }
 
-/// What the library has no words for is told in ours.
+/// Errors that the library does not explain get messages of our own.
 #[test]
 fn an_authoritys_own_certificate_and_a_server_without_tls_are_told_in_words() {
     let dir = tempfile::tempdir().unwrap();

@@ -342,7 +342,7 @@ fn a_relay_that_restarts_is_told_of_once_and_brings_all_back_together() {
     }
 }
 
-/// What failed round after round keeps its address too.
+/// An application that failed several times keeps its address too.
 #[test]
 fn an_application_that_failed_still_shows_where_it_was() {
     let (far, target) = (Far::new(), Target::start());

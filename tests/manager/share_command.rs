@@ -48,7 +48,7 @@ fn a_running_start_carries_it_and_tells_what_happens() {
     });
 }
 
-/// Who extends it elsewhere is answered where it is shared too.
+/// An extension made elsewhere is reported where the application is shared.
 #[test]
 fn another_end_is_told_where_it_is_shared() {
     let (manager, target) = (Manager::start(&[]), Target::start());
@@ -447,7 +447,7 @@ fn the_server_that_an_application_stays_with_is_exported() {
     });
 }
 
-/// What was lent for a time is not shared for ever elsewhere.
+/// An application shared for a limited time does not become unlimited elsewhere.
 #[test]
 fn an_end_goes_along_with_an_export_also_one_that_has_passed() {
     let (from, target) = (Manager::start(&[]), Target::start());

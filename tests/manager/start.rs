@@ -180,7 +180,7 @@ fn only_loopback_is_listened_on() {
         .unwrap()
         .parse::<u16>()
         .unwrap();
-    // The same port of another address is free.
+    // This port of another address is free.
     TcpListener::bind(("127.0.0.2", port)).unwrap();
 }
 

@@ -10,7 +10,7 @@ use support::manager::{Far, Manager, Target, USER, visit};
 use support::quick_setup::Act;
 use support::{Home, TIMEOUT, allowed, assert_within, wait_until};
 
-/// What disconnecting may take, wherever the connection is.
+/// Time limit for disconnecting, at every place of the sequence.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// A place in the sequence where a connection can be made to stay.
@@ -127,7 +127,7 @@ fn disconnecting_works_at_once_wherever_the_connection_is() {
                 );
                 assert_within(begun, AT_ONCE);
                 stuck.is_gone(place, begun);
-                // The same application can be connected afterwards.
+                // The application can be connected again afterwards.
                 if place == MainTunnel {
                     stuck.far.open();
                 }

@@ -80,7 +80,7 @@ fn a_visitor_has_a_share_of_the_connections_and_others_theirs() {
     for other in ["192.0.2.2", "2001:db8::1"] {
         assert_eq!(send(port, other, "/api/query", &select).0, 200, "{other}");
     }
-    // What the first one holds is free again once it ends.
+    // A connection of the first one is free again once its statement ends.
     let cancel = json!({"query_id": "192.0.2.1-3"});
     assert_eq!(send(port, "192.0.2.9", "/api/cancel", &cancel).0, 200);
     wait_until(TIMEOUT, "one has ended", || asleep() == 7);
@@ -377,7 +377,7 @@ fn requests_are_audited_without_queries_and_cookies_and_a_full_disk_stops_nothin
     assert!(!text.contains(MARKED), "{text}");
     manager.disconnect(&id);
 
-    // What is removed leaves its files, and says so.
+    // Removing an application leaves its files, and the output says so.
     let other = manager.add(&app);
     let left = audit_of(&manager, &other);
     std::fs::create_dir(&left).unwrap();
@@ -408,7 +408,7 @@ fn requests_are_audited_without_queries_and_cookies_and_a_full_disk_stops_nothin
     );
 }
 
-/// What is changed while the relay is away holds when it is back.
+/// Changes made while the relay is not reachable apply when it is back.
 #[test]
 fn an_audit_that_is_turned_off_and_a_code_that_is_renewed_without_the_relay_hold_with_it() {
     let (relay_home, target) = (Arc::new(Home::new()), Target::start());

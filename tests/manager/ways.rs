@@ -719,7 +719,7 @@ fn a_proxy_that_inspects_tls_needs_its_authority_and_cannot_change_the_host_key(
     let manager = manager(&variables, &["--server", &server]);
     let id = manager.add(&Target::start().app());
     assert_eq!(manager.connected(&id)["tunnel_way"], "url");
-    // Who inspects may as well answer in the relay's place.
+    // A proxy that inspects TLS could also answer in the relay's place.
     another_key(&mut far, &manager, &id);
     assert!(!manager.stderr().contains(PASSWORD));
 }

@@ -2,7 +2,7 @@
 
 use super::source;
 
-/// What stands between `before` and the next quote or bracket, each time.
+/// Texts from each `before` to the next `end`.
 fn after<'a>(text: &'a str, before: &'a str, end: char) -> impl Iterator<Item = &'a str> {
     let rests = text.split(before).skip(1);
     rests.map(move |rest| rest.split(end).next().unwrap_or_default())

@@ -1,4 +1,4 @@
-//! What README and the pages below `html/docs` hold.
+//! Content of README and of the pages below `html/docs`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

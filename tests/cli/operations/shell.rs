@@ -1,4 +1,4 @@
-//! What shells are told: words that complete a line.
+//! Completion for shells.
 
 use std::process::{Command, Stdio};
 

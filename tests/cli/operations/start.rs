@@ -1,4 +1,4 @@
-//! What `postern start` says at its beginning.
+//! First output of `postern start`.
 
 use std::sync::Arc;
 

@@ -163,7 +163,7 @@ fn a_connection_that_is_lost_at_any_step_leaves_nothing() {
             .send("DELETE", &format!("/api/apps/{id}"), &[], b"");
         assert_eq!(removed.status(), 200);
     }
-    // What may have been made is looked for once more.
+    // Accounts that may exist are looked for once more.
     let id = manager.add(&body(3600));
     manager.connected(&id);
     manager.disconnect(&id);

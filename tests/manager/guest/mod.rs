@@ -374,7 +374,7 @@ fn a_picker_is_given_names() {
     }
 }
 
-/// Whether the server has what the test is about.
+/// True if the server is of this kind.
 fn is(db: &Database, kind: Kind) -> bool {
     db.kind() == kind
 }

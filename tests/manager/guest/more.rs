@@ -72,7 +72,7 @@ fn what_a_server_gives_to_every_account_is_found() {
         assert_eq!(accounts(&db), [""; 0], "{given}");
         assert!(!records(home.path()).contains("postern_"));
         manager.disconnect(&id);
-        // What the hint says is all that has to be done.
+        // The statements of the hint are all that is needed.
         let said = error.split_once("; have an administrator run: ");
         assert_eq!(said.is_some(), *taken == "SAID", "{error}");
         assert!(said.is_none() || !error.contains("list it"), "{error}");

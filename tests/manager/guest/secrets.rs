@@ -12,7 +12,7 @@ use support::{Database, Home, TIMEOUT, free_port, wait_until};
 
 use super::{SHOP, accounts, app, client, column, is, manager, server};
 
-/// What every password of a guest looks like, and nothing else here does.
+/// Pattern of every guest password; nothing else here matches it.
 const PASSWORD: &str = "[a-z]{20}-[0-9]{6}[.][a-z]{20}";
 
 fn logged(db: &Database, like: &str) -> Vec<String> {

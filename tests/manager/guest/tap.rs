@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 pub(super) struct StopAt {
     pub(super) text: &'static str,
     pub(super) after: bool,
-    /// Whether that connection is closed, once: later ones pass.
+    /// True if that connection is closed, once: later ones pass.
     pub(super) cuts: bool,
 }
 
@@ -53,7 +53,7 @@ impl Tap {
         *self.stop_at.lock().unwrap() = stop_at;
     }
 
-    /// Whether it was seen, and, where it passes, answered.
+    /// True if the text was seen. If the text passes, it was also answered.
     pub(super) fn was_hit(&self) -> bool {
         self.was_hit.load(Ordering::SeqCst)
     }

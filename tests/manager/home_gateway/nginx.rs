@@ -71,7 +71,7 @@ fn nginx(dir: TempDir, file: &Path, path: &str) -> Leashed {
         .start()
 }
 
-/// Who comes under no name that it knows gets 403, in TLS no connection.
+/// Configuration of nginx. An unknown name gets 403, or no connection with TLS.
 fn configuration(dir: &Path, http: u16, https: u16, backend: u16) -> String {
     let mut text =
         "daemon off; master_process off; pid nginx.pid; events {} http { access_log off;\n\

@@ -1,4 +1,4 @@
-//! What is no plain page: streams, heads alone, uploads.
+//! Requests other than plain pages: streams, heads alone, uploads.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -27,7 +27,7 @@ impl ResolvesServerCert for ByName {
     }
 }
 
-/// What was seen, in order.
+/// Names seen, in order.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 /// A virtual host that is picked by its name in TLS, self-signed; the port, and the names that were asked for.

@@ -1,4 +1,4 @@
-//! Who asks visitors for the code, and what is known of who was here.
+//! The sign-in page for visitors, and the record of their visits.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -58,7 +58,7 @@ fn where_the_server_asks_for_no_code_this_end_does() {
     );
     let refused = ask(("127.0.0.1", port), &long);
     assert!(refused.starts_with("HTTP/1.1 413"), "{refused}");
-    // What a visitor says of its address does not give it more tries.
+    // A visitor's own claim about its address does not give it more tries.
     let tries: Vec<String> = (0..9)
         .map(|n| {
             get(
@@ -195,7 +195,7 @@ fn who_was_here_is_known_and_nothing_more() {
     );
 }
 
-/// What is open when the time is over is cut, and stays in the log with what was sent of it.
+/// A request that is still open at the end is cut off, and stays in the log with the number of bytes sent.
 #[test]
 fn what_was_cut_at_the_end_is_in_the_log() {
     let way = Way::new();
