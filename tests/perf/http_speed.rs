@@ -1,5 +1,5 @@
-//! What a long answer costs on its way from the handler to the client. Prints the figures
-//! (`--nocapture`); the bound is loose, so that a debug build on a busy machine holds it.
+//! Speed of a long answer from the handler to the client. Prints the figures (`--nocapture`); the bound is loose, so
+//! that a debug build on a busy machine holds it.
 
 use std::fs;
 use std::io::{Read, Write};

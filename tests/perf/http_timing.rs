@@ -1,4 +1,4 @@
-//! What must happen soon; apart from the other tests, whose load would blur the times.
+//! Deadlines of the HTTP server; apart from the other tests, whose load would blur the times.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};

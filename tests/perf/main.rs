@@ -1,4 +1,5 @@
-//! What is measured, and what needs the machine for itself: times, memory, rates, limits of users. `tests/run.sh` runs it after the others, one test at a time.
+//! Measurements, and tests that need the machine for themselves: times, memory, rates, limits of users. `tests/run.sh`
+//! runs it after the others, one test at a time.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

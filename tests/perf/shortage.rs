@@ -22,7 +22,7 @@ fn nobody_else() -> u32 {
 /// The limit up to which the others may be raised again. Default 5000: it is never reached.
 const MOST_THREADS: u32 = 5000;
 
-/// What a process may have.
+/// Limit for a process.
 #[derive(Clone, Copy)]
 enum Limit {
     None,
@@ -33,7 +33,7 @@ enum Limit {
 /// A command under a limit.
 struct Limited {
     process: Leashed,
-    /// What a command begins with that is to run as the same user.
+    /// First words of a command that runs as the same user.
     as_user: Vec<String>,
     _home: Home,
 }
@@ -125,7 +125,7 @@ fn as_user(home: &Home) -> Vec<String> {
     let user = nobody_else();
     chown(home.path(), Some(user), Some(user)).unwrap();
     let id = |name| format!("--{name}={user}");
-    // What root may read (the program, in a private directory) it may still read.
+    // Keep root's right to read files, for the program in a private directory.
     let may = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"];
     [
         "setpriv".into(),
@@ -167,7 +167,7 @@ fn echoes(visitor: &mut TcpStream) -> bool {
 /// Sends as much as goes now, and reads nothing of what comes back: a quiet stream would need no thread.
 fn flood(visitor: &mut TcpStream) {
     visitor.set_nonblocking(true).unwrap();
-    // Who is turned away learns it now or later.
+    // A rejected visitor learns it now or later.
     while visitor.write(&[0; 16 * 1024]).is_ok_and(|count| count > 0) {}
 }
 

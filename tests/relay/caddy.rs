@@ -228,7 +228,7 @@ fn names_that_do_not_exist_get_no_certificate() {
         );
     }
     assert_eq!(behind.certified(), ["shop.relay.test"]);
-    // Who asks through Caddy is a visitor, of whom it tells.
+    // A request through Caddy counts as a visitor's, because Caddy names the visitor.
     let asked = behind.get(
         "relay.test",
         "/api/public/tls-allowed?domain=shop.relay.test",

@@ -20,7 +20,7 @@ fn relay() -> Relay {
     Relay::start_in(&Arc::new(Home::new()), &[&ARGS[..], &[TOKEN]].concat())
 }
 
-/// What a server in front is answered.
+/// Status of the answer for a server in front.
 fn ask(relay: &Relay, domain: &str) -> u16 {
     ask_with(relay, &format!("?domain={domain}"), &[]).0
 }

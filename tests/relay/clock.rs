@@ -64,7 +64,7 @@ fn a_name_that_is_kept_is_not_given_away_by_a_clock_that_jumps() {
     );
 }
 
-/// What a visitor has by cookie, a connector by its tunnel, and an operator by link does not go by that clock.
+/// The cookie of a visitor, the tunnel of a connector and the link of an operator do not depend on that clock.
 #[test]
 fn a_relay_whose_clock_jumps_serves_on() {
     let (clock, home) = (FakeClock::new(), Arc::new(Home::new()));

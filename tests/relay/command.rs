@@ -491,7 +491,7 @@ fn the_list_tells_who_a_connector_is_and_what_passes() {
         row[11].ends_with('Z') && row[12].ends_with(" B"),
         "{listed}"
     );
-    // What a connector says of itself is bounded, and no line of a table.
+    // A connector's own label is limited, and cannot add a line to a table.
     let mut call = body("odd", "odd", "http", 1);
     call["label"] = "a\nb".into();
     assert_eq!(relay.call(&call).status(), 400);
@@ -506,7 +506,7 @@ fn what_has_passed_and_the_last_visit_outlast_a_restart() {
     let id = manager.add(&app);
     manager.connected(&id);
     assert_eq!(relay.visit("shop", "/").status(), 200);
-    // What is shared is ended first, so that nothing passes any more.
+    // Disconnect first, so that no more traffic passes.
     manager.disconnect(&id);
     drop(manager);
     let of_shop = |relay: &Relay| relay.status()["connectors"][0]["applications"][0].clone();
@@ -604,7 +604,7 @@ fn the_operator_signs_in_with_the_token_and_nobody_else_learns_anything() {
     assert!(!relay.stderr().contains(&token));
 }
 
-/// Who ends TLS in front is a proxy; unnamed, all visitors are one to the relay.
+/// A server in front that terminates TLS is a proxy. If it is not named, the relay takes all visitors for one.
 #[test]
 fn a_proxy_in_front_that_was_not_named_is_warned_of() {
     const PUBLIC: &str = "--public-url=https://localhost";

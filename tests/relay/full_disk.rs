@@ -13,7 +13,7 @@ use support::{TIMEOUT, wait_until};
 
 const PORTS: [&str; 2] = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
 
-/// What keeps the relay from writing, and can be taken away again.
+/// An obstacle that keeps the relay from writing, and can be removed.
 trait Obstacle {
     fn put(&self, data: &Path);
     fn remove(&self, data: &Path);
@@ -63,7 +63,7 @@ fn a_full_disk_stops_nobody_who_is_known() {
     known_connectors_are_served(&home, &data, &disk);
 }
 
-/// Who is revoked is out, though it can only be said for as long as the relay runs.
+/// A revoked connector is disconnected at once, although the revocation is lost when the relay ends.
 fn is_out_at_once(relay: &Relay, flag: &str) {
     let tunnel = relay.tunnel("out", PASSWORD, &[]);
     assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());

@@ -20,7 +20,7 @@ use support::gateway::{Client, Relay, application, find, read_request};
 struct Case {
     name: String,
     send: String,
-    /// What the application answers, a request each; beyond these it does not.
+    /// Answers of the application, one a request; it does not answer any further request.
     #[serde(default)]
     app: Vec<String>,
     /// The application closes after each answer.
@@ -28,10 +28,10 @@ struct Case {
     app_closes: bool,
     /// The statuses that the visitor gets.
     status: Vec<u16>,
-    /// What the application gets, a request each.
+    /// Requests that reach the application.
     #[serde(default)]
     got: Vec<String>,
-    /// What the visitor gets, all answers together.
+    /// All answers to the visitor, in one text.
     back: Option<String>,
     #[serde(default)]
     has: Vec<String>,
@@ -46,7 +46,7 @@ struct Case {
     cut: bool,
 }
 
-/// What the application does with the next requests, and what it got.
+/// Next answers of the application, and the requests it got.
 #[derive(Default)]
 struct Script {
     answers: VecDeque<Vec<u8>>,

@@ -437,7 +437,7 @@ fn answers_of_an_invisible_site_are_kept_by_no_cache_in_front() {
     );
 }
 
-/// What a server in front would obey, and cookies of a form that nothing here confines.
+/// Headers that a server in front would obey, and cookies of a form that nothing here limits to the site.
 #[test]
 fn orders_to_a_server_in_front_do_not_pass() {
     let relay = Relay::start();

@@ -1,5 +1,4 @@
-//! What comes on a connection that is kept: its second request, and whatever else, while no thread
-//! waits for it.
+//! Input on a kept connection while no thread waits for it: its second request, and everything else.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -189,7 +189,7 @@ fn a_visitor_without_a_proxy_has_one_stream_whatever_is_shown() {
     }
 }
 
-/// What an application sends late would be the answer to whoever of them is next.
+/// A late answer of an application would go to the next visitor.
 #[test]
 fn a_proxy_that_does_not_say_whom_it_speaks_for_keeps_no_stream() {
     let relay = behind_a_proxy();

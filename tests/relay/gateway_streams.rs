@@ -1,4 +1,4 @@
-//! What the gateway does with connections: long bodies, upgrades, ends of all kinds.
+//! The gateway's handling of connections: long bodies, upgrades, ends of all kinds.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};

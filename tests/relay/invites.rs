@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use support::postern::Home;
 use support::relay::{Relay, body, texts_below, with};
 
-/// What makes the relay one that others reach, so that it asks for a token.
+/// Flag that makes the relay public, so that it asks for a token.
 const PUBLIC: &str = "--public-url=https://localhost";
 const PORTS: [&str; 2] = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
 
@@ -466,7 +466,7 @@ fn a_revocation_forbids_the_command_lines_token_also_after_a_restart() {
     );
     assert_eq!(ask(&relay, "one-again", CHOSEN).0, 403);
     assert!(is_in(&relay, "three", &invited));
-    // What is taken back comes no more with the flag either.
+    // The flag does not bring back a cancelled token either.
     let relay = relay.restart(&[PUBLIC, "--enroll-token", "another-one-of-the-operator"]);
     let shared = listed(relay.home());
     let shared = shared

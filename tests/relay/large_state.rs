@@ -9,7 +9,7 @@ use serde_json::Value;
 use support::relay::{ROWS, Relay, body, enlarge};
 use support::{TIMEOUT, wait_until};
 
-/// Who calls at once.
+/// Number of simultaneous callers.
 const CALLERS: usize = 4;
 
 /// The name of the site that was assigned.

@@ -184,7 +184,7 @@ fn obliging() -> u16 {
     })
 }
 
-/// Whether it was passed on with a thread, without one, or with one in the end.
+/// Covers requests with a thread, without one, and those that get one later.
 #[test]
 fn each_request_of_a_kept_connection_counts_once() {
     let relay = Relay::start(&[METRICS]);
@@ -273,7 +273,7 @@ fn what_the_operator_asks_is_no_visit() {
     assert_eq!(told(), before);
 }
 
-/// What never gets to a site: a name of somebody else, and what is no HTTP.
+/// Requests that never reach a site: a foreign host name, and bytes that are not HTTP.
 #[test]
 fn what_is_refused_before_it_is_anybodys_is_counted_too() {
     let relay = Relay::start(&[METRICS]);
@@ -580,7 +580,7 @@ fn the_operators_page_has_words_for_each_cause() {
     }
 }
 
-/// What a relay has no room for is told apart from who is not let in.
+/// A lack of room and a refused caller are counted apart.
 #[test]
 fn calls_over_a_quota_or_without_a_port_have_outcomes_of_their_own() {
     let port = free_port();

@@ -99,7 +99,7 @@ fn who_is_revoked_is_told_to_run_it_again_and_not_that_it_comes_back() {
     Sharing::start(&home, &args).link();
 }
 
-/// The same target gets the same address again; two at a time get two.
+/// A target keeps its address for the next share; two shares of it at a time get two.
 #[test]
 fn the_address_stays_and_two_shares_of_one_target_have_one_each() {
     let (relay, home, target) = (Relay::start(&[]), Home::new(), Target::start());
@@ -185,7 +185,7 @@ fn it_ends_when_its_time_is_over() {
     assert_eq!(visit(link.as_str().unwrap()).status(), 410);
 }
 
-/// What a visitor has open then is cut, and counts with what was sent of it.
+/// An open request is cut off at the end, and counts with the bytes sent.
 #[test]
 fn what_is_open_when_the_time_is_over_counts_in_the_last_line() {
     const SENT: usize = 200_000;
@@ -369,7 +369,7 @@ fn port_of(link: &str) -> u16 {
     host.parse().expect("a number")
 }
 
-/// What the link answers; a connection to a relay that just ends is reset.
+/// Answer at the link; a connection to a relay that is ending is reset.
 fn answer(link: &str) -> std::io::Result<String> {
     let host = link.trim_end_matches('/').trim_start_matches("http://");
     let mut stream = TcpStream::connect(("127.0.0.1", port_of(link)))?;
@@ -541,7 +541,7 @@ fn a_start_keeps_a_relay_that_cannot_be_where_it_was() {
     assert!(moved().unwrap().starts_with("http://kept.localhost:"));
 }
 
-/// What cannot be had again at the same address ends, and says why.
+/// A share that cannot get its address again ends, and says why.
 #[test]
 fn where_the_relay_cannot_be_had_again_a_share_ends_with_status_3() {
     let (home, target) = (Home::new(), Target::start());
@@ -604,7 +604,7 @@ fn visitors_and_a_relay_that_comes_back_are_told() {
     assert_eq!(sharing.events("visitor").len(), 1);
 }
 
-/// What does not answer is said at once, and again when it does.
+/// An application that does not answer is reported at once, and again when it answers.
 #[test]
 fn what_does_not_answer_is_told() {
     let (relay, home) = (Relay::start(&[]), Home::new());

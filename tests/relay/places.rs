@@ -1,4 +1,4 @@
-//! What one visitor, one connector and all sites may hold of the real relay at once, and for how long.
+//! Limits of the real relay for one visitor, one connector and all sites: numbers held at once, and times.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -67,14 +67,14 @@ fn get(relay: &Relay, host: &str, path: &str, from: &str) -> TcpStream {
     socket
 }
 
-/// What comes first, which is a whole head.
+/// Reads the first piece, which is a whole head.
 fn answer(socket: &mut TcpStream) -> String {
     let mut piece = [0; 8192];
     let read = socket.read(&mut piece).unwrap();
     String::from_utf8_lossy(&piece[..read]).into_owned()
 }
 
-/// Whether an answer has come already, or the end.
+/// True if an answer or the end has already arrived.
 fn is_answered(socket: &TcpStream) -> bool {
     socket.set_nonblocking(true).unwrap();
     let peeked = socket.peek(&mut [0]);

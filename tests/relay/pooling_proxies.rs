@@ -63,7 +63,7 @@ fn head_from(stream: &mut TcpStream) -> Option<String> {
     Some(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// What an application leaves unread of a body would be the beginning of the next visitor's request.
+/// The unread rest of a body would be the beginning of the next visitor's request.
 #[test]
 fn a_body_that_is_left_unread_meets_no_other_request() {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();

@@ -1,4 +1,4 @@
-//! What one connector may have: `--quota-sites` and `--quota-mbps`.
+//! Limits of one connector: `--quota-sites` and `--quota-mbps`.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +16,7 @@ use support::{TIMEOUT, wait_until};
 const RATE: usize = 1_000_000;
 /// Bytes that are sent through: two seconds of them.
 const LOAD: usize = 2 * RATE;
-/// What may come at once after silence, and room for what is on its way.
+/// Least time for the load. The rest may arrive at once after silence, or is on its way.
 const AT_LEAST: Duration = Duration::from_millis(1500);
 
 #[test]
@@ -43,7 +43,7 @@ fn one_site_more_than_the_quota_is_refused_and_those_that_are_there_stay() {
     assert_eq!(listed[0]["quota"], json!({"sites": 2, "mbps": null}));
 }
 
-/// What a connector has of what it may have is in the table, and nothing is taken away where that is made less.
+/// The table shows the use of each quota. A lower quota removes nothing.
 #[test]
 fn a_quota_is_listed_and_one_below_what_is_in_use_takes_nothing_away() {
     let quota = |relay: &Relay| {
@@ -167,7 +167,7 @@ fn visit(relay: &Relay, site: &str, head: &str) -> TcpStream {
     stream
 }
 
-/// What is sent down all at once comes at the rate, and all of it; two visitors share it.
+/// A large answer arrives at the limited rate, and complete; two visitors share the rate.
 #[test]
 fn what_a_site_sends_passes_at_the_connectors_rate() {
     let relay = Relay::start(&["--quota-mbps=8"]);

@@ -9,7 +9,7 @@ use support::openapi::Described;
 use support::relay::{PASSWORD, Relay, body, refusal, texts_below, with};
 use support::{Home, TIMEOUT, wait_until};
 
-/// What makes a relay one for others, on loopback all the same.
+/// Flag that makes a relay public, although it listens on loopback.
 const PUBLIC: &str = "--public-url=https://localhost";
 
 #[test]

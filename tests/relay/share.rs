@@ -66,7 +66,7 @@ fn it_is_read_only_and_asks_for_a_code() {
     });
 }
 
-/// What was assigned to a share that never came up stayed assigned.
+/// A share that never came up used to keep its assignment.
 #[test]
 fn what_is_given_up_before_it_is_up_is_given_back() {
     // Nobody takes tunnels where connectors are sent, by either way.

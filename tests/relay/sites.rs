@@ -400,7 +400,7 @@ fn a_database_is_reached_with_its_code_and_stays_read_only() {
     wait_until(TIMEOUT, "the cookie's end", || {
         send("GET", "/api/info", &cookie, "").status() == 401
     });
-    // What is open at the relay ends a moment later, and a sign-in with it.
+    // Open connections at the relay end a moment later; an earlier sign-in ends with them.
     let mut cookie = None;
     wait_until(TIMEOUT, "another sign-in", || {
         cookie = relay.visit("data", path).cookie();
@@ -548,7 +548,7 @@ fn who_revokes_his_own_connector_at_the_embedded_relay_can_start_afresh() {
     manager.connected(&id);
 }
 
-/// Who runs a relay already needs no second one, nor its token.
+/// The manager of a user who already runs a relay uses that one, without a token.
 #[test]
 fn a_relay_that_runs_already_is_used_without_being_named() {
     let ports = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];

@@ -104,7 +104,7 @@ fn pass(time: Duration) {
     });
 }
 
-/// What is between visitors and the relay.
+/// Proxy between visitors and the relay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Way {
     Direct,
@@ -171,7 +171,8 @@ fn slow_bodies(way: Way) {
     assert!(gone, "{way:?}: bodies outlive their visitor");
 }
 
-/// The same at the relay's own name: others' uploads go on, also those that bring little, and he has a share and no more.
+/// Slow bodies at the relay's own name. Uploads of others continue, even slow ones, and the visitor gets only its
+/// share.
 #[test]
 fn one_visitors_slow_bodies_to_the_relay_itself_cut_no_upload() {
     let capacity = rounds(64, 512);

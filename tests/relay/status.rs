@@ -1,4 +1,4 @@
-//! What the operator asks for where there is much to see.
+//! Queries of the operator on a relay with much to show.
 
 use serde_json::{Value, json};
 use support::relay::crowded;

@@ -13,7 +13,7 @@ use support::http::{Client, Response};
 use support::relay::{PASSWORD, Relay, body, with};
 use support::{Home, TIMEOUT, wait_until};
 
-/// What makes a relay one for others, on loopback all the same, with a TLS server in front.
+/// Flags that make a relay public, with a TLS server in front, although it listens on loopback.
 const PUBLIC: [&str; 2] = ["--public-url=https://localhost", "--trust-proxy=127.0.0.1"];
 
 /// A call with the relay's enrolment token, through the proxy in front, for one at `from`.

@@ -326,7 +326,7 @@ fn a_new_laptop_gets_the_old_names() {
     wait_until(support::TIMEOUT, "both sites", || {
         text("shop") && text("shop-3")
     });
-    // What the relay knows of it outlasts the relay.
+    // The transfer survives a restart of the relay.
     let relay = relay.restart(&[]);
     wait_until(FOUND_WITHIN, "both sites", || {
         is_there(&relay, "shop") && is_there(&relay, "shop-3")
@@ -334,7 +334,7 @@ fn a_new_laptop_gets_the_old_names() {
     wait_at(&new, &is, &relay, "shop");
 }
 
-/// The same while no relay runs.
+/// Transfers a name while no relay runs.
 #[test]
 fn a_name_is_transferred_while_the_relay_does_not_run() {
     use support::relay::{body, with};
@@ -583,7 +583,7 @@ fn an_address_changes_only_for_a_name_that_is_to_be_had() {
     assert_eq!(again.code, Some(0), "{again:?}");
     assert!(!again.stderr.contains("taken"), "{again:?}");
     wait_at(&second, &id, &relay, "shop");
-    // What somebody else has is not to be had, and what it has is not given up for a third one.
+    // A name in use is refused, and the own name is not given up for it.
     plain(&second, "wiki");
     let edited = homes[1].run(&["app", "edit", "till", "--site-name", "wiki"]);
     assert_eq!(edited.code, Some(0), "{edited:?}");

@@ -30,7 +30,7 @@ fn shop(code: &str, changes: Value) -> Value {
     with(with(body("one", "shop", "http", 80), invisible), changes)
 }
 
-/// What leads to `target`, for the application that was assigned this.
+/// A tunnel to `target` for the assigned application.
 fn tunnel(relay: &Relay, assigned: &Value, target: u16) -> Tunnel {
     let port = &assigned["app"]["resource"]["port"];
     let remote = format!("R:127.0.0.1:{port}:127.0.0.1:{target}");
@@ -47,7 +47,7 @@ fn send(relay: &Relay, path: &str, headers: &[(&str, &str)]) -> Response {
         .send("GET", path, &[&own, headers].concat(), b"")
 }
 
-/// What a sign-in with this code gets, and the cookie of a right one.
+/// Status of a sign-in with this code, and the cookie of a right one.
 fn enter(relay: &Relay, assigned: &Value, code: &str) -> (u16, Option<String>) {
     let app_id = assigned["app"]["app_id"].as_str().unwrap();
     let answer = send(
@@ -88,7 +88,7 @@ fn a_connectors_own_code_opens_its_site_and_is_told_to_nobody() {
     assert_eq!(enter(&relay, &assigned, code).0, 303, "it is stable");
 }
 
-/// What a connector that knows nothing of all this sends.
+/// A call of a connector of an earlier version.
 #[test]
 fn an_earlier_connector_gets_a_code_as_before() {
     let relay = Relay::start(&[]);
@@ -122,7 +122,7 @@ fn another_code_and_another_generation_end_cookies_and_what_is_open() {
         assert!(ends(visitor).is_empty());
         let refused = send(&relay, "/", &[("Cookie", &cookie)]);
         assert_eq!(refused.status(), 401, "{terms}");
-        // The same call again ends nothing.
+        // Repeating the call ends nothing.
         let cookie = enter(&relay, &assigned, code).1.unwrap();
         let mut visitor = websocket(&relay, &cookie);
         relay.assign(&shop(code, terms));
@@ -170,7 +170,7 @@ fn who_was_signed_in_when_it_ended_signs_in_again_when_it_is_prolonged() {
     assert_eq!(enter(&relay, &assigned, "one").0, 303);
 }
 
-/// Whether somebody listens, and what the visitor is sent.
+/// Bytes that a visitor receives; none if nobody listens.
 fn dial(port: u64) -> Option<Vec<u8>> {
     let address = format!("127.0.0.1:{port}");
     let mut visitor = TcpStream::connect(address).ok()?;

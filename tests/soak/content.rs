@@ -48,7 +48,7 @@ pub(crate) fn content(key: u64, from: usize, to: usize) -> Vec<u8> {
     bytes
 }
 
-/// What is told of a body: its length and the beginning of its SHA-256.
+/// Summary of a body: its length and the beginning of its SHA-256.
 pub(crate) fn told_of(bytes: &[u8]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
     let words = digest.as_ref().iter().take(8);

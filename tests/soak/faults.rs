@@ -1,4 +1,4 @@
-//! What goes wrong, and when: one fault after another on a way that a seed chooses.
+//! Faults and their times: one after another, on a way that a seed chooses.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ pub(crate) fn go_wrong(world: &World, ledger: &Ledger, mut random: Random, over:
     while !over.load(Ordering::Relaxed) {
         let (way, proxy) = random.of_list(&world.ways);
         let fault = *random.of_list(&FAULTS);
-        // What is sealed alone shows that a byte is another one.
+        // Only sealed bytes show that they were changed.
         let fault = if fault == "garbage" && *way != "tunnels" {
             "reset"
         } else {
@@ -33,7 +33,7 @@ pub(crate) fn go_wrong(world: &World, ledger: &Ledger, mut random: Random, over:
         };
         inflict(proxy, fault, &mut random);
         ledger.done(&format!("{fault} of {way}"));
-        // Who has vanished may stay so until an end notices by itself.
+        // A vanished peer may stay away until an end notices it.
         let lasts = match fault {
             "vanish" => random.chance(50),
             _ => matches!(fault, "delay" | "slow" | "pieces" | "refusals"),

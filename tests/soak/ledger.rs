@@ -1,4 +1,4 @@
-//! What has happened: counts by kind, and what must not happen.
+//! Record of the soak: counts by kind, and violations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ pub(crate) enum Outcome {
     Broken(String),
 }
 
-/// What a statement that adds a number was answered.
+/// Answer to a statement that adds a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Ran,
@@ -71,7 +71,7 @@ impl Ledger {
         *self.entries().faults.entry(fault.to_owned()).or_default() += 1;
     }
 
-    /// What must never happen has.
+    /// Records a violation.
     pub(crate) fn wrong(&self, what: String) {
         eprintln!("WRONG: {what}");
         self.entries().wrong.push(what);

@@ -31,7 +31,7 @@ use world::{Figures, World};
 /// Those who visit at once, and those of them who add rows alone.
 const VISITORS: u64 = 12;
 const CLIENTS: u64 = 2;
-/// What may be more after the second part than before it: nobody's fault, but allocators' and pools'.
+/// Permitted growth during the second part: allocators and pools cause it.
 const MORE_THREADS: u64 = 24;
 const MORE_FILES: u64 = 48;
 const MORE_KIB: u64 = 12 * 1024;
@@ -139,7 +139,7 @@ fn part(world: &World, ledger: &Ledger, random: Random, lasts: impl FnOnce()) {
     });
 }
 
-/// What everybody holds while nobody visits.
+/// Resources of all processes while nobody visits.
 fn quiet(world: &World, signs: &Signs) -> Vec<(String, Figures)> {
     signs.is_quiet.store(true, Ordering::SeqCst);
     let settled = world.settled();

@@ -16,9 +16,9 @@ use crate::ledger::{Ledger, Outcome, Told};
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Bytes of a large body.
 const LARGE: std::ops::Range<usize> = 300_000..4_000_000;
-/// What says that nothing can be had now: time-outs, what is not connected, too many.
+/// Statuses that mean "not available now": time-outs, not connected, too many.
 const REFUSALS: [u16; 7] = [404, 408, 410, 429, 502, 503, 504];
-/// What the web client adds where nobody can say whether a statement ran.
+/// Words that the web client adds if nobody can say whether a statement ran.
 const CHECK_EFFECT: &str = "check whether it took effect";
 
 /// All kinds of visits.
@@ -238,7 +238,7 @@ impl Visitor<'_> {
                 (answer, _) => return has_status(&answer, 100),
             }
         }
-        // Who refuses may not read to the end, and its answer still counts.
+        // A server that refuses may not read to the end, and its answer still counts.
         let sent = if kind == "chunked up" {
             self.send_chunks(&mut conn, &body)
         } else {
@@ -353,7 +353,7 @@ impl Visitor<'_> {
     }
 }
 
-/// What an answer to a statement says of it. Only the web client's own word counts.
+/// Effect of a statement according to its answer. Only the web client's own words count.
 fn what_is_told(answer: &Response) -> Told {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let message = said["message"].as_str().unwrap_or_default();
@@ -380,7 +380,7 @@ fn has_status(answer: &Response, wanted: u16) -> Visit {
     }
 }
 
-/// Whether an answer has a part of the body of this key, and nothing else.
+/// Checks that an answer is exactly this part of the body of this key.
 fn is_content(answer: &Response, status: u16, key: u64, part: std::ops::Range<usize>) -> Visit {
     has_status(answer, status)?;
     let wanted = content(key, part.start, part.end);

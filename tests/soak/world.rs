@@ -1,5 +1,5 @@
-//! What the soak runs on: a relay, two managers with ten applications, a database, and fault proxies on every way between
-//! them.
+//! Environment of the soak: a relay, two managers with ten applications, a database, and fault proxies on every way
+//! between them.
 //!
 //! ```text
 //! visitors ──visits──> relay <──tunnels── managers ──applications──> application
@@ -54,7 +54,7 @@ pub(crate) struct World {
     said: Mutex<String>,
 }
 
-/// What a process holds.
+/// Resources of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
     pub(crate) rss_kib: u64,
@@ -274,7 +274,7 @@ impl World {
         println!("everything is connected after {:.1?}", began.elapsed());
     }
 
-    /// What the processes of the product hold, once that ceases to change or has had its time.
+    /// Resources of the product's processes, once they are stable or the time is over.
     pub(crate) fn settled(&self) -> Vec<(String, Figures)> {
         const STILL: u32 = 3;
         let deadline = Instant::now() + Duration::from_secs(45);
