@@ -172,7 +172,7 @@ fn statements(name: &str) -> Vec<String> {
     all
 }
 
-/// What the server says of it when it is prepared, which looks every function up and runs none.
+/// Error number of the server when the statement is prepared, which looks up every function and runs none.
 fn errno(conn: &mut Conn, sql: &str) -> Option<u16> {
     match conn.prep(sql) {
         Ok(statement) => {

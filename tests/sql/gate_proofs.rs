@@ -1,5 +1,5 @@
-//! What passes read-only mode only where the server proves that it is harmless: functions of `sys` and of components,
-//! and names that another database is asked for.
+//! Statements that read-only mode accepts only if the server proves that they are harmless: functions of `sys` and of
+//! components, and names in another database.
 
 use serde_json::{Value, json};
 use support::database::{Database, Options, PASSWORD, READER, USER};

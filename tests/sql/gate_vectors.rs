@@ -18,7 +18,7 @@ struct Verdict {
     statement: Option<String>,
     why: Option<String>,
     server: Option<String>,
-    /// What is sent in its place; none otherwise.
+    /// Statement that is sent instead; none otherwise.
     rebuilt: Option<String>,
     /// The database of `EXPLAIN FOR SCHEMA`; none otherwise.
     database: Option<String>,
@@ -90,7 +90,7 @@ fn disagreement(vector: &Verdict) -> Option<String> {
     })
 }
 
-/// Whether what goes to the server, and what it is asked, is what the vector says.
+/// True if the statement sent and the questions to the server are those of the vector.
 fn same_parts(passed: &gate::Passed, vector: &Verdict) -> bool {
     passed.rebuilt == vector.rebuilt
         && passed.calls.database == vector.database

@@ -96,7 +96,7 @@ fn the_link_opens_once_a_session_each_and_sessions_are_apart() {
     assert!(!postern.stderr().contains("code="), "{}", postern.stderr());
 }
 
-/// Who ends TLS in front on this machine says so; browsers send a cookie to every port of a host name.
+/// A server in front that terminates TLS on this machine says so. Browsers send a cookie to every port of a host name.
 #[test]
 fn by_https_the_cookie_is_for_this_server_alone() {
     let postern = Postern::on(Database::shared(), &["--invisible"]);

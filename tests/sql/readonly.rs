@@ -291,7 +291,7 @@ fn exports_obey_the_mode() {
     assert_eq!(db.value("SELECT COUNT(*) FROM ro_export.t"), "2");
 }
 
-/// What a statement leaves must not wait on the server for the session's next one.
+/// Remains of a statement must not stay on the server until the session's next one.
 #[test]
 fn nothing_stays_between_two_statements() {
     let db = Database::start(support::database::Options {

@@ -129,7 +129,7 @@ fn a_method_that_is_unsafe_or_unknown_is_refused_before_anything_is_told() {
     }
 }
 
-/// What cannot be followed in the middle of a sign-in, packet by packet.
+/// Invalid packets for the middle of a sign-in.
 const NONSENSE: &[&[&[u8]]] = &[
     &[b""],
     &[&[1]],
@@ -242,7 +242,7 @@ fn mysql_8_is_made_read_only_before_each_statement() {
 
 #[test]
 fn nothing_runs_unless_the_session_is_read_only() {
-    // What the server says of: read-only, sql_mode, character set, connection id (its own where empty), autocommit.
+    // Answers of the server for: read-only, sql_mode, character set, connection ID (its own if empty), autocommit.
     let answers: [[&str; 5]; 7] = [
         ["0", "STRICT_TRANS_TABLES", "utf8mb4", "", "1"],
         ["1", "STRICT_TRANS_TABLES,ANSI_QUOTES", "utf8mb4", "", "1"],

@@ -1,4 +1,5 @@
-//! What must reach the database's server when nobody waits any more, and what must not, against a scripted server.
+//! Messages that must reach the database server when nobody waits any more, and messages that must not, against a
+//! scripted server.
 
 use std::io;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use postern::tunnel::ssh::{
 /// 1 MiB.
 pub(crate) const MIB: usize = 1024 * 1024;
 
-/// What an end was told, as values of its own.
+/// Events of an end, as owned values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Told {
     HostKey(String),

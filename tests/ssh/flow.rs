@@ -1,4 +1,4 @@
-//! Who may send when: windows, the line for the output, urgent data beside bulk data.
+//! Order of sending: windows, the queue for the output, urgent data next to bulk data.
 
 use crate::fixture::{MIB, Pair, Told, pattern, pump, transfer};
 use postern::tunnel::ssh::{ChannelId, Error};
@@ -267,7 +267,7 @@ fn a_turn_that_is_not_used_goes_to_the_next() {
     assert_eq!(waiting, 0);
 }
 
-/// What frames add counts, or a peer that reads slowly is taken for one that never does.
+/// The bytes that frames add count too, or a slow reader looks like one that never reads.
 #[test]
 fn single_bytes_that_wait_are_bounded_with_their_frames() {
     let mut pair = Pair::ready();

@@ -159,8 +159,7 @@ fn no_host_key_is_shown_after_a_change_to_what_its_signature_covers() {
     }
 }
 
-/// What a server sends while the keys are exchanged, with one bit flipped on its way; and
-/// whether the client takes it for proved.
+/// Bytes of a server during key exchange, with one bit flipped on the way. Also true if the client accepts its proof.
 fn with_flip(at: usize) -> (Vec<u8>, bool) {
     let mut pair = Pair::new(&Config::default(), &Config::default(), KeyKind::Ed25519);
     let mut seen = Vec::new();

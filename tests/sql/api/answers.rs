@@ -1,4 +1,4 @@
-//! What a query answers: members, limits, failures, several results.
+//! Answers to a query: members, limits, failures, several results.
 
 use serde_json::json;
 
@@ -127,7 +127,7 @@ fn failures_carry_errno_and_sqlstate() {
         json!({"sql": "SELECT 1", "db": "no_such_db"}),
     );
     assert_eq!((status, &body["error"]["errno"]), (400, &json!(1049)));
-    // The same connection goes on.
+    // The connection still works.
     assert_eq!(
         client.query_ok("api_errors", "SELECT 1 AS x")["rows"][0]["x"],
         1

@@ -45,7 +45,7 @@ fn cancelled(postern: &Postern, at: impl FnOnce()) -> (u16, Value) {
 fn a_cancel_behind_a_balancer_never_hits_another_servers_connection() {
     let servers = [(); 2].map(|()| Database::start(Options::default()));
     let [ours, others] = &servers;
-    // What runs on the other server has the same id, account and text.
+    // A statement on the other server has the same ID, account and text.
     let get_ahead = || {
         let behind = app(others).connection_id();
         while app(ours).connection_id() < behind + 100 {}

@@ -77,7 +77,7 @@ fn rows_are_changed_made_and_deleted_together() {
     assert_eq!(count(db, "SELECT COUNT(*) FROM edit_all.t"), 4);
 }
 
-/// What an edit of one change failed with: status, kind, message.
+/// Error of an edit of one change: status, kind, message.
 fn failed(postern: &Postern, db: &str, table: &str, change: Value) -> (u16, String, String) {
     let (status, answer) = edit(postern, db, table, json!([change]));
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -124,7 +124,7 @@ fn at_utc(postern: &Postern, db: &str, table: &str, changes: Value) -> (u16, Val
     post(&mut postern.client(), "/api/edit", body)
 }
 
-/// The same row under another number.
+/// The row with another number.
 fn as_row(id: u8, row: &Value) -> Value {
     let mut row = row.clone();
     row["id"] = json!(id);

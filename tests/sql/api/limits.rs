@@ -1,4 +1,4 @@
-//! What bounds connections that were given up, and the memory of large rows.
+//! Limits for abandoned connections and for the memory of large rows.
 
 use serde_json::json;
 

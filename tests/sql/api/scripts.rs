@@ -270,7 +270,7 @@ fn a_session_outlives_its_page_for_a_moment_and_is_found_again() {
     assert_eq!(body["data"], json!({"open": false, "lost": false}));
 }
 
-/// What would follow belongs to a session that is gone, with its transaction.
+/// The following statements belonged to the lost session and its transaction.
 #[test]
 fn a_script_ends_where_its_connection_is_lost() {
     let db = database("script_lost");
@@ -367,7 +367,7 @@ fn one_statement_is_one_to_the_server_and_several_run_nothing() {
         "{body}"
     );
     assert_eq!(count(db, "SELECT COUNT(*) FROM script_one.t"), 3);
-    // What a delimiter has delimited is the server's to count.
+    // The server counts the statements within a piece that a delimiter marks.
     let text = "DELIMITER //\nINSERT INTO t (v) VALUES ('a'); INSERT INTO t (v) VALUES ('b')//\nDELIMITER ;\n\
         INSERT INTO t (v) VALUES ('c;d')";
     let (_, lines) = script(&mut client, "db=script_one", SQL, "two", text);

@@ -334,7 +334,7 @@ fn a_session_that_was_told_of_its_loss_goes_on_in_its_database() {
         let (_, body) = run("SELECT DATABASE() AS d");
         assert_eq!(body["data"]["rows"][0]["d"], "api_told", "{held}: {body}");
     }
-    // What may be another database than before is not taken for it.
+    // After a statement that may change the database, the old one is not assumed.
     for moving in [
         "EXECUTE IMMEDIATE 'USE mysql'",
         "SET STATEMENT max_statement_time = 9 FOR USE mysql",

@@ -1,4 +1,4 @@
-//! What ends a statement before its time, and what is limited.
+//! Stopping a statement, and limits for statements.
 
 use std::time::{Duration, Instant};
 

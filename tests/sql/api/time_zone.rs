@@ -8,7 +8,7 @@ use support::postern::Postern;
 
 const ASK: &str = "SELECT @@session.time_zone AS zone, FROM_UNIXTIME(86400) AS epoch";
 
-/// What a statement says of its time zone.
+/// Time zone of a statement.
 fn asked(postern: &Postern, session: &str, zone: Value) -> Value {
     let body = json!({"sql": ASK, "session": session, "time_zone": zone});
     let (status, answer) = post(&mut postern.client(), "/api/query", body);
@@ -69,7 +69,7 @@ fn edit(postern: &Postern, change: Value) -> (u16, Value) {
     post(&mut postern.client(), "/api/edit", body)
 }
 
-/// What is stored of the rows that look alike in Berlin.
+/// Stored values of the rows that look the same in Berlin.
 fn pair(db: &Database) -> Vec<String> {
     db.column("SELECT CONCAT_WS(' ', UNIX_TIMESTAMP(at), note, UNIX_TIMESTAMP(seen)) FROM zones.t WHERE n >= 12 ORDER BY n")
 }

@@ -132,7 +132,7 @@ impl HaProxy {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// What it answers to a command.
+    /// Answer of the proxy to a command.
     fn said(&self, command: &str) -> String {
         let mut answer = String::new();
         if let Ok(mut socket) = UnixStream::connect(&self.control) {

@@ -78,7 +78,7 @@ fn a_proxy_that_spreads_statements_is_refused_in_read_only_mode() {
     for proxy in [in_turn, reads_apart] {
         let target = proxy.target();
         is_refused_as(&refusal(&arguments(&target)), "a proxy");
-        // What only asks for its answers is as good there as anywhere.
+        // A statement without side effects works there too.
         let postern = Postern::start(&arguments(&target), &[]);
         assert_eq!(cell(&mut postern.client(), "SELECT 1"), "1");
     }
@@ -104,7 +104,7 @@ fn nothing_writes_behind_a_proxy_that_is_not_recognised() {
         assert!(message(&body).contains("would write"), "{body}");
     }
     assert_eq!([&servers[0], &servers[1]].map(rows_on), ["0", "0"]);
-    // The same without read-only mode, to show that it would.
+    // Without read-only mode it writes, which proves that the test can see it.
     let postern = Postern::start(&arguments(&target), &[]);
     assert_eq!(ask(&mut postern.client(), "SELECT x FROM shop.v").0, 200);
     assert_eq!([&servers[0], &servers[1]].map(rows_on), ["0", "1"]);

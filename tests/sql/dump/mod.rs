@@ -36,7 +36,7 @@ fn restore(db: &Database, file: &[u8], into: &str, options: &str) {
     assert_eq!(outcome, Ok(()), "the client must restore the dump");
 }
 
-/// What the server's own client says of `file`, as people run it: without `--binary-mode` or a character set.
+/// Output of the server's own client for `file`, as people run it: without `--binary-mode` or a character set.
 fn client(db: &Database, into: &str, file: &[u8]) -> Result<(), String> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("dump.sql");

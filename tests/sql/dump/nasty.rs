@@ -3,7 +3,7 @@
 use mysql::prelude::Queryable;
 use support::database::{Database, Kind};
 
-/// What every server takes.
+/// Statements for every server.
 const COMMON: &str = r#"
 CREATE TABLE numbers (id INT AUTO_INCREMENT PRIMARY KEY, tiny TINYINT UNSIGNED, big BIGINT UNSIGNED, small BIGINT,
   wide DECIMAL(65,30), f FLOAT, f3 FLOAT(7,3), d DOUBLE, d2 DOUBLE(10,2), z INT(8) ZEROFILL, y YEAR, b BIT(1), bits BIT(64), yes BOOL)
@@ -95,7 +95,7 @@ CREATE FUNCTION quotes() RETURNS VARCHAR(50) DETERMINISTIC RETURN 'a\' || "quote
 ;
 "#;
 
-/// What MariaDB has beside it.
+/// Further statements for MariaDB.
 const MARIADB: &str = r#"
 CREATE SEQUENCE s START WITH 5 INCREMENT BY 3 MINVALUE -10 MAXVALUE 1000 CACHE 7 CYCLE;
 CREATE SEQUENCE used_up START WITH 5 MAXVALUE 6 NOCACHE;
@@ -118,7 +118,7 @@ CREATE PACKAGE BODY pack AS FUNCTION f RETURN INT AS BEGIN RETURN 1; /* c */ END
 SET sql_mode = '';
 "#;
 
-/// What MySQL has beside it.
+/// Further statements for MySQL.
 const MYSQL: &str = r#"
 CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(3)); INSERT INTO vectors VALUES (1, STRING_TO_VECTOR('[1,-2.5,3e10]')), (2, NULL);
 CREATE TABLE indexed (id INT PRIMARY KEY, a INT, j JSON, n VARCHAR(20), KEY f ((a * 2)), KEY d (a DESC), KEY i (n) INVISIBLE,
@@ -159,7 +159,7 @@ pub(crate) fn make(db: &Database, name: &str) {
         }
         Kind::MySql => run(MYSQL),
     }
-    // What a client of another character set has made, a trigger on the database's name, and texts with CR LF.
+    // Objects of a client with another character set, a trigger on the database's name, and texts with CR LF.
     run("SET NAMES latin1");
     run("CREATE VIEW from_latin1 AS SELECT 1 AS x");
     run("CREATE PROCEDURE from_latin1() SELECT 1");

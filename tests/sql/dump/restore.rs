@@ -1,4 +1,4 @@
-//! What was dumped is there again.
+//! A restored dump equals the original.
 
 use super::{assert_same, dump, everything, nasty, restore, whole};
 use mysql::prelude::Queryable;

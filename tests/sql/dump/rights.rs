@@ -1,4 +1,4 @@
-//! What an account cannot read is said, in the look beforehand and in the file.
+//! Objects that an account cannot read are named, both before the dump and in the file.
 
 use serde_json::json;
 

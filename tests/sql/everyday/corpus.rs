@@ -17,11 +17,11 @@
 pub(super) struct Entry {
     /// Where it stands: file and line.
     pub(super) place: String,
-    /// What it is about.
+    /// Topic.
     pub(super) kind: String,
     /// The statement, without the semicolon.
     pub(super) sql: String,
-    /// Whether its rows differ from one run to the next.
+    /// True if its rows differ from one run to the next.
     pub(super) volatile: bool,
     /// The error number that it fails with.
     pub(super) fails: Option<u16>,
@@ -35,7 +35,7 @@ pub(super) struct Entry {
 type Version = (u16, u16);
 
 impl Entry {
-    /// Whether it is for a server of that version.
+    /// True if it is for a server of that version.
     pub(super) fn is_for(&self, version: Version) -> bool {
         self.since.is_none_or(|since| version >= since)
             && self.until.is_none_or(|until| version < until)

@@ -49,7 +49,7 @@ fn everyday_statements_run_in_both_modes_as_they_run_directly() {
     assert!(entries.len() >= ENOUGH, "only {} statements", entries.len());
 }
 
-/// What the server itself says it has built in, and what the gate takes for harmless and built in.
+/// Covers the functions that the server lists as built in, and those that the gate takes for harmless and built in.
 #[test]
 fn every_function_is_called_in_some_statement() {
     let db = Database::shared();
@@ -109,7 +109,7 @@ fn tell(db: &Database, entries: &[Entry]) {
     }
 }
 
-/// What is wrong with one statement.
+/// Fault of one statement, if any.
 fn check(entry: &Entry, conn: &mut Conn, clients: &mut [Client; 2]) -> Option<String> {
     let [normal, read_only] = clients;
     let own = direct(conn, DB, &entry.sql);

@@ -51,7 +51,7 @@ pub enum Command {
     Other(u8),
 }
 
-/// What begins a read-only session, and what ends that.
+/// Beginning and end of the statements that make a session read-only.
 const GUARD: [&str; 2] = [
     "SET NAMES utf8mb4, sql_mode = ",
     "; START TRANSACTION READ ONLY; ",
@@ -72,13 +72,13 @@ impl Command {
         }
     }
 
-    /// Whether it asks which server this is.
+    /// True if it asks which server this is.
     pub fn asks_who(&self) -> bool {
         matches!(self, Command::Query(sql) if sql.starts_with("SET NAMES utf8mb4; SELECT CONCAT_WS("))
     }
 }
 
-/// What happened on the way, in order.
+/// Events of the connections, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A connection was accepted.
@@ -124,7 +124,7 @@ pub type Twist = Arc<dyn Fn(&mut Wire, &Command) -> io::Result<bool> + Send + Sy
 /// Replaces a whole connection.
 pub type Opening = Arc<dyn Fn(&mut TcpStream, u32) -> io::Result<()> + Send + Sync>;
 
-/// What the fake does.
+/// Behaviour of the fake.
 #[derive(Clone)]
 pub struct Script {
     /// The address to listen on.
@@ -205,7 +205,7 @@ struct Shared {
     events: Mutex<Vec<Event>>,
     changed: Condvar,
     open: Mutex<HashMap<u32, TcpStream>>,
-    /// What runs, by connection: the process list.
+    /// Running statements by connection: the process list.
     running: Mutex<HashMap<u32, (&'static str, String)>>,
 }
 
@@ -395,7 +395,7 @@ impl Wire {
         self.number
     }
 
-    /// Whether the fake is being ended.
+    /// True if the fake is being ended.
     pub fn stopping(&self) -> bool {
         self.shared.stopping.load(Ordering::SeqCst)
     }
@@ -499,7 +499,7 @@ impl Wire {
         self.eof()
     }
 
-    /// What a healthy MySQL 8 would say, as far as the program asks.
+    /// Answers as a healthy MySQL 8 would, as far as the program asks.
     pub fn usual(&mut self, command: &Command) -> io::Result<()> {
         match command {
             Command::Query(sql) => self.usual_query(&sql.clone()),

@@ -14,7 +14,7 @@ pub mod capability {
     pub const PS_MULTI_RESULTS: u32 = 1 << 18;
     pub const PLUGIN_AUTH: u32 = 1 << 19;
     pub const CONNECT_ATTRS: u32 = 1 << 20;
-    /// What MySQL 8 announces that matters here, without TLS.
+    /// Relevant capabilities of MySQL 8, without TLS.
     pub const MYSQL_8: u32 = LONG_PASSWORD
         | CONNECT_WITH_DB
         | LOCAL_FILES

@@ -98,7 +98,7 @@ fn send(postern: &Postern, query: &str, body: &[u8]) -> Vec<Value> {
     conn.send_raw(head.as_bytes()).unwrap();
     let mut writer = conn.socket().try_clone().unwrap();
     let answer = std::thread::scope(|scope| {
-        // What is refused is refused before all of it is sent.
+        // A refusal comes before the whole body is sent.
         scope.spawn(move || drop(writer.write_all(body)));
         conn.receive("POST").unwrap().0
     });

@@ -41,7 +41,7 @@ CREATE TRIGGER `t;t` BEFORE INSERT ON `a.b` FOR EACH ROW BEGIN SET @x = ';;'; /*
 CREATE EVENT `e;e` ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 00:00:00' DO BEGIN SET @x = '\\;'; SET @y = 2; END;
 "#;
 
-/// What a client of latin1 has made, byte by byte as it has sent it.
+/// Objects made by a latin1 client, with the bytes it sent.
 const LATIN1: &[u8] = b"SET NAMES latin1, sql_mode = '';
 CREATE PROCEDURE raw_latin1() COMMENT '\xe9' SELECT '\xe9\xdf\xff\x80' AS `\xe9`;
 CREATE TRIGGER `raw \xe9` AFTER DELETE ON `a.b` FOR EACH ROW SET @x = '\xe9';

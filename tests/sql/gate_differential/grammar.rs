@@ -74,7 +74,7 @@ const GAMES: &[&str] = &[
     "@", " ", "\t", "\u{a0}", "1", "e", ":=", "N", "x", ",", " AS ", "\r",
 ];
 
-/// What MySQL alone understands.
+/// Wraps that only MySQL understands.
 #[rustfmt::skip]
 const WRAPS_OF_MYSQL: &[&str] = &[
     "EXPLAIN ANALYZE #", "EXPLAIN FORMAT=TREE #", "EXPLAIN INTO @x #", "VALUES ROW((#))",

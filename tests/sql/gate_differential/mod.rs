@@ -45,7 +45,7 @@ fn nothing_that_passes_changes_the_server() {
         let Ok(passed) = gate::check(&sql, &dialect) else {
             continue;
         };
-        // What needs the third layer's proof is left to its tests.
+        // Statements that need the third layer's proof have tests of their own.
         if crashes_the_server(&sql) || !passed.calls.supplied.is_empty() {
             continue;
         }
@@ -160,8 +160,8 @@ const SCRIPTED: usize = 3_000;
 /// Statements of one script.
 const SCRIPT: usize = 250;
 
-/// The same through the route that runs scripts: what the gate refuses is refused there, at its place, and nothing
-/// changes. The accounts of the tests may write.
+/// Runs the statements through the route for scripts. A refused statement is refused at its place there too, and
+/// nothing changes. The accounts of the tests may write.
 #[test]
 fn no_script_changes_the_server_in_read_only_mode() {
     let server = Database::start(Options::default());

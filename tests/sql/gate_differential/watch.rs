@@ -1,4 +1,4 @@
-//! What a statement could change on a server, and how that is seen.
+//! Possible changes of a server by a statement, and their detection.
 
 use std::fs;
 use std::path::Path;

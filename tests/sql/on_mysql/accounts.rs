@@ -80,7 +80,7 @@ fn what_only_shows_does_not_count_as_writing() {
         ));
         assert_eq!(can_write(db, &user), *expected, "{grant}");
     }
-    // What is taken from a part is still there in the others.
+    // A right revoked for one part still exists in the others.
     db.exec("REVOKE SELECT ON mysql.* FROM my_a0; REVOKE INSERT ON my_rights.* FROM my_a5");
     assert_eq!(can_write(db, "my_a0"), false);
     assert_eq!(can_write(db, "my_a5"), true);

@@ -1,4 +1,4 @@
-//! What MySQL has and MariaDB has not, on a real MySQL.
+//! Features that MySQL has and MariaDB lacks, on a real MySQL.
 
 mod accounts;
 mod schema;

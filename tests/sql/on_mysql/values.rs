@@ -34,7 +34,7 @@ fn vectors_json_and_geometries_come_as_they_are() {
         json!({"id": 2, "v": null, "j": "null", "g": null})
     );
     assert_eq!(data["rows"][2]["j"], "\"text\"");
-    // What is made of them has types of its own.
+    // Values computed from them have types of their own.
     let made = postern.client().query_ok(
         "my_values",
         "SELECT FROM_VECTOR(v) AS a, VECTOR_DIM(v) AS b, j->'$.b' AS c, j->>'$.b' AS d, ST_AsText(g) AS e FROM t WHERE id = 1",

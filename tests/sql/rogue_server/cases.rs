@@ -1,10 +1,10 @@
-//! What a hostile server answers, case by case, and the file that it asks for.
+//! Answers of a hostile server, case by case, and the file that it asks for.
 
 use std::io;
 
 use crate::fake_mysql::{Command, Wire, column, framed, row};
 
-/// What a rogue server sends in answer to `SELECT 'name'`, and what the client of the API is told.
+/// Answer of a rogue server to `SELECT 'name'`, and the resulting message of the API.
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) send: fn(&mut Wire) -> io::Result<()>,
@@ -230,7 +230,7 @@ fn gone() -> io::Result<()> {
     Err(io::ErrorKind::ConnectionAborted.into())
 }
 
-/// What no server may ever see.
+/// Content that no server may ever see.
 pub(super) const CANARY: &str = "the canary must not leave this machine";
 
 fn canary() -> &'static std::path::Path {

@@ -298,7 +298,7 @@ fn dribble(wire: &mut Wire) -> io::Result<bool> {
     }
 }
 
-/// What is asked around a statement has no end either: before it, while it is prepared, and after it.
+/// Questions around a statement do not end either: before it, while it is prepared, and after it.
 #[test]
 fn a_connection_is_given_up_whatever_is_asked_on_it() {
     fn silent(wire: &mut Wire) -> io::Result<bool> {
@@ -457,7 +457,7 @@ fn a_stuck_server_that_takes_no_more_connections_is_given_up() {
 
 // ---- while the program starts
 
-/// What `postern mysql` on a server with this script ends with.
+/// Error message of `postern mysql` on a server with this script.
 fn failed_start(script: Script, more: &[&str]) -> (String, Fake) {
     let fake = Fake::start(script);
     let target = fake.target();

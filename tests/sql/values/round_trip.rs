@@ -1,4 +1,4 @@
-//! What was exported is the same again on the server that it came from.
+//! An export is the same again on the server that it came from.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! What only MariaDB can be made to do.
+//! Tests that need MariaDB.
 
 mod galera;
 mod versions;
