@@ -1,4 +1,4 @@
-//! What stands in front of several servers: a balancer that leads whole connections, and a proxy that spreads the
+//! Proxies in front of several servers: a balancer that forwards whole connections, and a proxy that spreads the
 //! statements of one connection.
 
 use std::io::{self, Read, Write};

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 /// Chunks on their way in one direction: 64 KiB each, so 64 MiB.
 const ON_THE_WAY: usize = 1024;
 
-/// What is done to every connection, from now on.
+/// Faults of every connection, from now on.
 #[derive(Default)]
 pub struct Faults {
-    /// What the client sends is lost.
+    /// Data from the client is lost.
     pub up_lost: AtomicBool,
-    /// What the server sends is lost.
+    /// Data from the server is lost.
     pub down_lost: AtomicBool,
     /// Bytes forwarded at a time; 0 for all.
     pub piece: AtomicUsize,
@@ -49,7 +49,7 @@ struct Link {
 pub struct Proxy {
     /// Where it listens.
     pub address: SocketAddr,
-    /// What it does.
+    /// Its faults.
     pub faults: Arc<Faults>,
 }
 
@@ -65,7 +65,7 @@ impl Proxy {
         Self::start_at(([127, 0, 0, 1], 0).into(), to)
     }
 
-    /// The same at an address.
+    /// Listens at an address.
     pub fn start_at(at: SocketAddr, to: SocketAddr) -> Self {
         let listener = TcpListener::bind(at).unwrap_or_else(|e| panic!("cannot bind {at}: {e}"));
         let address = listener.local_addr().expect("it is bound");
@@ -159,7 +159,7 @@ impl Link {
         }
     }
 
-    /// Whether what comes in this direction is thrown away.
+    /// True if data in this direction is discarded.
     fn loses(&self, faults: &Faults, lost: fn(&Faults) -> &AtomicBool) -> bool {
         lost(faults).load(Ordering::SeqCst) || self.has_vanished.load(Ordering::SeqCst)
     }
@@ -232,7 +232,7 @@ fn carry(
     });
 }
 
-/// Whether all that came could be passed on.
+/// Forwards all chunks; false if that failed.
 fn pass_on(
     faults: &Faults,
     chunks: mpsc::Receiver<(Instant, Vec<u8>)>,

@@ -15,7 +15,7 @@ use super::postern::{Finished, Home, binary};
 use super::relay::Relay;
 use super::{TIMEOUT, free_port, wait_until};
 
-/// What lets connectors in.
+/// Enrolment token of the fleet.
 pub const TOKEN: &str = "enrol-token-of-the-fleet";
 
 /// Where the state is.
@@ -108,7 +108,7 @@ impl Fleet {
         &self.store.servers()[0]
     }
 
-    /// The same of one that can be crashed and started again.
+    /// The only server of the store, which can be crashed and started again.
     #[track_caller]
     pub fn single(&mut self) -> &mut Database {
         match &mut self.store {
@@ -175,7 +175,7 @@ impl Member {
         all.push(format!("--store=mysql://{USER}@{}/fleet", hosts.join(",")));
         let common = ["--trust-proxy", "127.0.0.1", "--enroll-token", TOKEN];
         all.extend(common.iter().chain(args).map(|arg| (*arg).to_owned()));
-        // What ends with a test has nobody to wait for.
+        // At the end of a test there is nobody to wait for.
         if !args.contains(&"--drain") {
             all.extend(["--drain".to_owned(), "0".to_owned()]);
         }
@@ -197,7 +197,7 @@ impl Member {
         self.relay = Some(started.unwrap_or_else(|failed| panic!("{:?}: {failed:?}", self.args)));
     }
 
-    /// The same with this password of the database's account, for tests of the failure.
+    /// Starts it with this password of the database's account, for tests of the failure.
     pub fn try_begin(&self, password: &str) -> Result<Relay, Finished> {
         let program = KillOnDrop::new(&self.program).env("POSTERN_STORE_PASS", password);
         let args: Vec<&str> = self.args.iter().map(String::as_str).collect();

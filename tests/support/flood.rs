@@ -61,7 +61,7 @@ impl Flood {
 fn serve(mut stream: TcpStream, counts: &Counts) {
     let head = read_head(&mut stream);
     if head.is_empty() || head.starts_with("HEAD ") {
-        // Whether it is there was asked.
+        // A probe that asks whether the application is up.
         let _ =
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         return;

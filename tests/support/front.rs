@@ -202,7 +202,7 @@ impl Front {
         front
     }
 
-    /// What it has logged.
+    /// Log of the program.
     pub fn said(&self) -> String {
         self.process.stderr.text() + &self.process.stdout.text()
     }

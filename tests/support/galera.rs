@@ -110,7 +110,7 @@ pub fn status(node: &Database, name: &str) -> String {
     rows.pop().map_or_else(String::new, |(_, value)| value)
 }
 
-/// Whether a node takes statements.
+/// True if a node takes statements.
 pub fn is_ready(node: &Database) -> bool {
     status(node, "wsrep_ready") == "ON"
 }

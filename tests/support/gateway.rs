@@ -241,7 +241,7 @@ pub struct Answer {
     pub body: Vec<u8>,
     /// Head and body as they came, chunks and all.
     pub raw: Vec<u8>,
-    /// Whether the body ended as its framing says.
+    /// True if the body ended as its framing says.
     pub whole: bool,
 }
 
@@ -274,7 +274,7 @@ impl Client {
         Client::on(socket)
     }
 
-    /// Whether something has come, or the end; waits for nothing.
+    /// True if data or the end has arrived; does not wait.
     pub fn has_heard(&self) -> bool {
         self.socket.set_nonblocking(true).unwrap();
         let heard = self.socket.peek(&mut [0]).is_ok();
@@ -383,7 +383,7 @@ impl<S: Read + Write> Client<S> {
         Some(())
     }
 
-    /// Whether the gateway ends the connection without a further byte.
+    /// True if the gateway ends the connection without a further byte.
     pub fn is_closed(&mut self) -> bool {
         self.buffer.is_empty() && !matches!(self.socket.read(&mut [0]), Ok(1..))
     }

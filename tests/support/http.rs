@@ -186,7 +186,7 @@ impl Client {
     }
 }
 
-/// What marks a body as JSON.
+/// Header that marks a body as JSON.
 pub const JSON: (&str, &str) = ("Content-Type", "application/json");
 
 impl Head {
@@ -324,7 +324,7 @@ impl Conn {
         }
     }
 
-    /// Whether the connection is open and silent, so that a request may go out on it.
+    /// True if the connection is open and silent, so that a request may be sent on it.
     fn idle(&self) -> bool {
         let socket = self.socket();
         if !self.stream.buffer().is_empty() || socket.set_nonblocking(true).is_err() {

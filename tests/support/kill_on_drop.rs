@@ -41,7 +41,7 @@ exit "$status"
 /// How long a program gets to end by itself after SIGTERM before it is killed.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// What a program has printed so far.
+/// Output of a program so far.
 #[derive(Clone, Default)]
 pub struct Output(Arc<Mutex<Vec<u8>>>);
 
@@ -84,7 +84,7 @@ pub struct Leashed {
     pub stderr: Output,
 }
 
-/// What to run; a builder in front of [`Leashed`].
+/// Command to run; a builder for [`Leashed`].
 pub struct KillOnDrop {
     program: OsString,
     args: Vec<OsString>,

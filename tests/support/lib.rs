@@ -1,8 +1,8 @@
-//! What every integration test leans on: private database servers, the real `postern` binary, a small HTTP client
-//! that shares no code with the program, and a driver for headless Chromium.
+//! Tools for all integration tests: private database servers, the real `postern` binary, a small HTTP client that
+//! shares no code with the program, and a driver for headless Chromium.
 //!
-//! Everything started here ends when its owner is dropped, when the test panics, and
-//! when the test process itself is killed (see [`kill_on_drop`]).
+//! Everything started here ends when its owner is dropped, when the test panics, and when the test process itself is
+//! killed (see [`kill_on_drop`]).
 pub mod balancer;
 pub mod chromium;
 pub mod database;
@@ -58,7 +58,7 @@ pub fn wait_until(patience: Duration, what: &str, condition: impl FnMut() -> boo
     );
 }
 
-/// Whether `condition` comes to hold before `patience` runs out.
+/// True if `condition` becomes true within `patience`.
 pub fn holds_within(patience: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + patience;
     let mut poll = FIRST_POLL;

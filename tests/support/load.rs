@@ -23,7 +23,7 @@ pub fn allowed(promised: Duration) -> Duration {
     promised.mul_f64(slowdown())
 }
 
-/// What began then was promised to end within this time, and does.
+/// Checks that the time since `began` is within the promised time, scaled by the load of the machine.
 #[track_caller]
 pub fn assert_within(began: Instant, promised: Duration) {
     let (took, allowed) = (began.elapsed(), allowed(promised));

@@ -39,24 +39,24 @@ impl Manager {
         Manager::start_in(&Arc::new(Home::new()), args)
     }
 
-    /// The same in `home`.
+    /// Starts it in `home`.
     #[track_caller]
     pub fn start_in(home: &Arc<Home>, args: &[&str]) -> Manager {
         Manager::try_start_in(home, args)
             .unwrap_or_else(|failed| panic!("postern start {args:?}: {failed:?}"))
     }
 
-    /// The same, for tests of the failure.
+    /// Starts it, or returns the failure.
     pub fn try_start_in(home: &Arc<Home>, args: &[&str]) -> Result<Manager, Finished> {
         Manager::try_start_at("0", home, args)
     }
 
-    /// The same at a port.
+    /// Starts it at a port, or returns the failure.
     pub fn try_start_at(port: &str, home: &Arc<Home>, args: &[&str]) -> Result<Manager, Finished> {
         Manager::try_start_by(KillOnDrop::new(binary()), port, home, args)
     }
 
-    /// The same with so many open files at most.
+    /// Starts it with a limit for open files.
     #[track_caller]
     pub fn start_within(files: usize, args: &[&str]) -> Manager {
         let kill_on_drop = KillOnDrop::new("prlimit")
@@ -136,7 +136,7 @@ impl Manager {
         self.process.pid()
     }
 
-    /// What it logged.
+    /// Log of the manager.
     pub fn stderr(&self) -> String {
         self.process.stderr.text()
     }
@@ -215,7 +215,7 @@ impl Manager {
         self.wait_for_within(TIMEOUT + Duration::from_secs(10), id, what, is)
     }
 
-    /// The same for what takes longer.
+    /// Waits longer for a ConnectResult of which `is` holds.
     #[track_caller]
     pub fn wait_for_within(
         &self,
@@ -309,7 +309,7 @@ impl Far {
         self.open_for(PASSWORD);
     }
 
-    /// The same, with another password of [`USER`]'s.
+    /// Starts the tunnel server with another password of [`USER`]'s.
     pub fn open_for(&mut self, password: &str) {
         let mut listener = None;
         // The port of a server that has just ended may take a moment to be free.
@@ -357,7 +357,7 @@ impl Far {
         self.tunnel_port
     }
 
-    /// What quick-setup answers for an application that gets `port`.
+    /// Quick-setup's answer for an application that gets `port`.
     pub fn answer(&self, port: u16) -> Value {
         json!({
             "connector": {
@@ -390,7 +390,7 @@ impl Far {
         self.manager_in(&Arc::new(Home::new()))
     }
 
-    /// The same in `home`.
+    /// A manager in `home` that uses this far side.
     #[track_caller]
     pub fn manager_in(&self, home: &Arc<Home>) -> Manager {
         let args = self.args();

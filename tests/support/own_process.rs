@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 /// Names the test that a process was started for.
 const ALONE: &str = "POSTERN_TEST_ALONE";
 
-/// Whether `test`, the calling test itself, has just run to its good end in a process of its own, so that there is
-/// nothing left to do here; false in that process. For what a process has only one of: limits, counts of threads and
+/// Runs `test`, the calling test itself, in a process of its own. Returns true after a success, when nothing is left to
+/// do, and false in the new process. Useful for resources that a process has only once: limits, counts of threads and
 /// descriptors, memory.
 #[track_caller]
 pub fn ran_apart<T>(test: T) -> bool {

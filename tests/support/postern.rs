@@ -21,7 +21,7 @@ pub fn binary() -> PathBuf {
     chosen.map_or_else(|| build_dir().join("postern"), PathBuf::from)
 }
 
-/// What a finished command left behind.
+/// Result of a finished command.
 #[derive(Debug)]
 pub struct Finished {
     /// Exit code; a death by signal counts as none.
@@ -81,7 +81,7 @@ impl Home {
         finish(self.command(args), input, args)
     }
 
-    /// What a command prints on a terminal of 80 columns.
+    /// Output of a command on a terminal of 80 columns.
     #[track_caller]
     pub fn on_a_terminal(&self, arguments: &[&str]) -> String {
         let line = format!(
@@ -115,7 +115,7 @@ impl Home {
         table
     }
 
-    /// What every command gets in its environment.
+    /// Environment of every command.
     pub fn environment(&self) -> [(&'static str, String); 4] {
         [
             ("POSTERN_HOME", self.path().to_string_lossy().into_owned()),
@@ -256,12 +256,12 @@ impl Postern {
         self.process.pid()
     }
 
-    /// What it printed on standard output.
+    /// Standard output so far.
     pub fn stdout(&self) -> String {
         self.process.stdout.text()
     }
 
-    /// What it printed on standard error.
+    /// Standard error so far.
     pub fn stderr(&self) -> String {
         self.process.stderr.text()
     }
@@ -287,7 +287,7 @@ impl Postern {
         listed.expect("the process is ours and runs").count()
     }
 
-    /// Whether it still runs.
+    /// True if it still runs.
     pub fn alive(&mut self) -> bool {
         self.process.ended().is_none()
     }
@@ -320,7 +320,7 @@ impl Drop for Postern {
 /// The addresses it printed, once it printed all that are due.
 fn addresses(process: &Leashed, invisible: bool) -> Option<(String, Option<String>)> {
     let said = process.stdout.line_after("Web client: ");
-    // What is shared has its link alone on standard output.
+    // Shared, it prints only its link on standard output.
     let url = said.or_else(|| process.stderr.line_after("Web client: "))?;
     let auth_url = process.stdout.line_after("Auth URL: ");
     if invisible && auth_url.is_none() {

@@ -25,7 +25,7 @@ const REQUEST_WITHIN: Duration = Duration::from_secs(20);
 /// Bytes of a request.
 const MAX_REQUEST: usize = 1024 * 1024;
 
-/// What one connection gets.
+/// Reaction to one connection.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// An ordinary answer.
@@ -70,7 +70,7 @@ impl Act {
         }
     }
 
-    /// The same with a header line more.
+    /// Adds a header line.
     pub fn header(mut self, line: &str) -> Self {
         if let Self::Answer { headers, .. } = &mut self {
             headers.push(line.to_owned());
@@ -78,7 +78,7 @@ impl Act {
         self
     }
 
-    /// The same after a pause.
+    /// Adds a pause before the answer.
     pub fn after(mut self, pause: Duration) -> Self {
         if let Self::Answer { delay, .. } = &mut self {
             *delay = pause;

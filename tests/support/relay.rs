@@ -47,12 +47,12 @@ impl Relay {
             .unwrap_or_else(|failed| panic!("postern relay {args:?}: {failed:?}"))
     }
 
-    /// The same, for tests of the failure.
+    /// Starts it, or returns the failure.
     pub fn try_start_in(home: &Arc<Home>, args: &[&str]) -> Result<Relay, Finished> {
         Relay::try_start_by(KillOnDrop::new(binary()), home, args)
     }
 
-    /// The same through what runs the program.
+    /// Starts it through a program that runs it, or returns the failure.
     pub fn try_start_by(
         program: KillOnDrop,
         home: &Arc<Home>,
@@ -136,7 +136,7 @@ impl Relay {
         &self.home
     }
 
-    /// What follows `prefix` on standard output.
+    /// Text after `prefix` on standard output.
     #[track_caller]
     pub fn said(&self, prefix: &str) -> String {
         let line = self.process.stdout.line_after(prefix);
@@ -182,12 +182,12 @@ impl Relay {
         self.client().send(method, path, &headers, body)
     }
 
-    /// What it printed.
+    /// Standard output so far.
     pub fn stdout(&self) -> String {
         self.process.stdout.text()
     }
 
-    /// What it logged.
+    /// Log of the relay.
     pub fn stderr(&self) -> String {
         self.process.stderr.text()
     }
@@ -250,7 +250,7 @@ impl Relay {
             .send("POST", path, &headers, body.to_string().as_bytes())
     }
 
-    /// What a call that must succeed is answered.
+    /// Answer to a call that must succeed.
     #[track_caller]
     pub fn assign(&self, body: &Value) -> Value {
         self.call(body).data()
@@ -273,7 +273,7 @@ impl Relay {
         self.client().send("GET", path, &headers, b"")
     }
 
-    /// What the operator sees.
+    /// Status for the operator.
     #[track_caller]
     pub fn status(&self) -> Value {
         self.operators("GET", "/api/status", b"").data()
@@ -284,7 +284,7 @@ impl Relay {
         Tunnel::start(self.tunnel_settings(user, password, remotes)).unwrap()
     }
 
-    /// What such a tunnel is made of.
+    /// Settings of such a tunnel.
     pub fn tunnel_settings(&self, user: &str, password: &str, remotes: &[&str]) -> Settings {
         settings_at(&format!("ws://{}", self.tunnel), user, password, remotes)
     }
@@ -356,7 +356,7 @@ pub fn body(connector: &str, app: &str, protocol: &str, port: u16) -> Value {
         "invisible": false, "visable": "", "reset": true})
 }
 
-/// The same with some fields changed.
+/// Changes some fields of a body.
 pub fn with(mut body: Value, changes: Value) -> Value {
     let changes = changes.as_object().unwrap().clone();
     body.as_object_mut().unwrap().extend(changes);

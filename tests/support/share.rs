@@ -68,12 +68,12 @@ impl Sharing {
         self.process.pid()
     }
 
-    /// What it printed.
+    /// Standard output so far.
     pub fn stdout(&self) -> String {
         self.process.stdout.text()
     }
 
-    /// What it said beside that.
+    /// Standard error so far.
     pub fn stderr(&self) -> String {
         self.process.stderr.text()
     }

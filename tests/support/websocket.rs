@@ -6,7 +6,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use super::TIMEOUT;
 use super::relay::Relay;
 
-/// What comes up to the end of a head; less where the stream ends.
+/// Reads up to the end of a head; less if the stream ends.
 pub fn read_head(stream: &mut TcpStream) -> String {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {

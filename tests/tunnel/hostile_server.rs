@@ -11,7 +11,7 @@ use postern::tunnel::client::{Class, Tunnel};
 use postern::tunnel::ssh::{self, Config, Event, KeyKind, ServerKey};
 use postern::tunnel::ws::{AcceptOptions, Accepted, Cancel, accept};
 
-/// What the server does with the configuration, and which streams it then opens.
+/// The server's answer to the configuration, and the streams it then opens.
 #[derive(Clone, Copy)]
 struct Script {
     success: bool,
@@ -19,7 +19,7 @@ struct Script {
     targets: &'static [&'static str],
 }
 
-/// What it was told: the code with which a stream was refused, 0 for one that was not.
+/// Starts the server. The receiver gets the code of each refused stream, and 0 for an accepted one.
 fn hostile(script: Script) -> (SocketAddr, Receiver<u32>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

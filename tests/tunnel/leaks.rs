@@ -1,4 +1,4 @@
-//! What many connections of a tunnel leave behind: nothing.
+//! Many connections of a tunnel leave nothing behind.
 
 use std::io::{Read, Write};
 use std::sync::Mutex;

@@ -8,7 +8,7 @@ use support::{TIMEOUT, free_port, wait_until};
 /// How long a whole group may take on a busy machine.
 pub(crate) const GROUP: Duration = Duration::from_secs(90);
 
-/// What the peer may do as whom.
+/// Users of the peer, with their rights.
 const USERS: &str = r#"{"me:secret": [""], "guest:guest": ["^R:127.0.0.1:1$"]}"#;
 
 /// The server, its URL and its fingerprints (ECDSA, Ed25519).

@@ -1,4 +1,4 @@
-//! What a server's owner decides: who logs in, and where visitors of each remote come in.
+//! Rules of a server's owner: the users, and the listening address of each remote.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

@@ -232,7 +232,7 @@ fn a_password_never_goes_to_a_server_whose_key_has_changed() {
         // The client said that it left, and why; the log-in was not begun.
         assert!(seen.ends.last().unwrap().contains("host key"), "{seen:?}");
     }
-    // The same server with a key that is accepted does hear it: the test can see a password.
+    // With an accepted key the server does receive the password, so the test can see one.
     let tunnel = with(HostKeyCheck::Fingerprint(server.fingerprint.clone()));
     holds_within(WAIT, "the password", || {
         server.seen.lock().unwrap().passwords == ["for-the-true-one"]

@@ -24,7 +24,7 @@ const READY: Duration = Duration::from_millis(800);
 /// Shortened: the pause of the keep-alive, and the time for its answer.
 const KEEPALIVE: Duration = Duration::from_millis(300);
 const ANSWER: Duration = Duration::from_millis(700);
-/// What a busy machine may take beyond.
+/// Extra time for a busy machine.
 const SLACK: Duration = Duration::from_secs(2);
 
 fn short(mut settings: Settings) -> Settings {
@@ -123,7 +123,7 @@ fn a_server_that_cannot_be_reached_is_given_up() {
     before.are_back();
 }
 
-/// What is cut off: the way up, the way down.
+/// Cuts off the way up, the way down, or both.
 fn lose(faults: &Faults, up: bool, down: bool) {
     faults.up_lost.store(up, Ordering::SeqCst);
     faults.down_lost.store(down, Ordering::SeqCst);
@@ -218,7 +218,7 @@ fn a_slow_line_full_of_data_is_no_silence() {
     before.are_back();
 }
 
-/// What a client of the state machine alone does before it falls silent.
+/// Last action of a client before it falls silent. The client is the state machine alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Does {
     Nothing,

@@ -49,7 +49,7 @@ fn a_target_that_swallows_ends_its_visit_in_time_and_no_other() {
     let mut beside = visit(port);
     let began = Instant::now();
     let mut visitors: Vec<TcpStream> = (0..20).map(|_| visit(dead_port)).collect();
-    // What they send does not hold up the others.
+    // Their data does not delay the others.
     for visitor in &mut visitors {
         visitor.write_all(&[1; 10_000]).unwrap();
     }

@@ -184,7 +184,7 @@ fn broken_rules_end_the_link_and_are_told() {
     ];
     for (bytes, expected, code) in table {
         let ((mut reader, writer), mut raw) = with_raw_client();
-        // What came before the fault is delivered.
+        // Data before the fault is delivered.
         raw.write_all(&frame(0x82, MASK, b"before")).unwrap();
         raw.write_all(&bytes).unwrap();
         assert_eq!(read_exactly(&mut reader, 6), b"before");

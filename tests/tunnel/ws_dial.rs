@@ -17,7 +17,7 @@ fn dialled(secure: bool, address: SocketAddr, options: &DialOptions) -> Result<L
     dial(&endpoint(secure, address), options, &Cancel::new())
 }
 
-/// What comes of a server that reads the request and then says `answer`.
+/// Result of dialling a server that reads the request and then sends `answer`.
 fn answered(answer: &'static [u8]) -> Result<Link, DialError> {
     let (address, server) = server(move |mut socket| {
         read_head(&mut socket);
@@ -352,7 +352,7 @@ fn nothing_is_left_open_after_a_failed_dial() {
     assert_eq!(open(), before);
 }
 
-/// What `accept` makes of these bytes, and what the client sees.
+/// Result of `accept` for these bytes, and the answer to the client.
 fn accepted(request: &'static [u8]) -> (Result<Accepted, AcceptError>, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -15,7 +15,7 @@ use postern::tunnel::ws::{
     WsWriter, accept, dial,
 };
 
-/// What no step of a test should take; generous because two cores may be shared by many test binaries.
+/// Time limit for any step of a test; generous because two cores may be shared by many test binaries.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub type Link = (WsReader, WsWriter);
@@ -284,7 +284,7 @@ impl Numbers {
     }
 }
 
-/// What a cancelled wait may take has not passed since `begun`.
+/// Checks that a cancelled wait ended soon after `begun`.
 #[track_caller]
 pub fn assert_prompt(begun: Instant) {
     support::assert_within(begun, Duration::from_secs(1));

@@ -24,7 +24,7 @@ pub struct Event {
     pub session: Option<String>,
     /// As `Runtime.exceptionThrown`.
     pub method: String,
-    /// What it carries.
+    /// Data of the event.
     pub params: Value,
 }
 

@@ -126,7 +126,7 @@ impl Page {
         loop {
             let found = self.try_eval(&find).unwrap_or_else(Value::String);
             let place = found["x"].as_f64().zip(found["y"].as_f64());
-            // The same place twice: whatever moved it has ended.
+            // An unchanged place means that the element no longer moves.
             if let Some(place) = place.filter(|_| place == before) {
                 return place;
             }

@@ -59,7 +59,7 @@ pub struct Key {
     pub code: String,
     /// Windows virtual key code.
     pub virtual_code: i64,
-    /// What it types; empty for a key that types nothing or is held with Ctrl, Alt or Meta.
+    /// Text that the key types; empty for a key that types nothing or is held with Ctrl, Alt or Meta.
     pub text: String,
     /// Modifier bits.
     pub modifiers: i64,

@@ -24,7 +24,7 @@ pub struct Page {
     target: String,
     session: String,
     downloads: PathBuf,
-    /// Whether the context ends with this page.
+    /// True if the context ends with this page.
     owns_context: bool,
     expected_errors: Mutex<Vec<String>>,
 }
@@ -45,7 +45,7 @@ pub struct Request {
 pub struct Download {
     /// The name that the browser would save it under.
     pub name: String,
-    /// Whether it was completed; false when the transfer failed or was cancelled.
+    /// True if it was completed; false if the transfer failed or was cancelled.
     pub completed: bool,
     /// Where its content is.
     pub path: PathBuf,
@@ -156,7 +156,7 @@ impl Page {
         ));
     }
 
-    /// What the first element of a selector shows.
+    /// Text of the first element of a selector.
     #[track_caller]
     pub fn text(&self, selector: &str) -> String {
         let value = self.eval(&format!(
@@ -169,7 +169,7 @@ impl Page {
         }
     }
 
-    /// What each element of a selector shows.
+    /// Text of each element of a selector.
     #[track_caller]
     pub fn texts(&self, selector: &str) -> Vec<String> {
         let all = self.eval(&format!(
@@ -243,7 +243,7 @@ impl Page {
         found
     }
 
-    /// What axe-core finds besides, where `POSTERN_AXE` names its file.
+    /// Further faults found by axe-core, if `POSTERN_AXE` names its file.
     #[track_caller]
     fn axe(&self, source: &str) -> Vec<String> {
         self.eval(&format!(
@@ -500,7 +500,7 @@ impl Drop for Page {
     }
 }
 
-/// What an event says went wrong, if it does.
+/// Error message of an event, if it reports an error.
 fn error_text(event: &Event) -> Option<String> {
     let params = &event.params;
     match event.method.as_str() {

@@ -49,17 +49,17 @@ const THROW_AWAY: &[&str] = &[
     "--max-allowed-packet=64M",
 ];
 
-/// What a server that is to outlive a crash has otherwise.
+/// Changed settings of a server that must survive a crash.
 const LASTING: [&str; 2] = [
     "--innodb-flush-log-at-trx-commit=1",
     "--innodb-doublewrite=1",
 ];
 
-/// The same for MySQL alone, whose defaults are made for a machine of its own. An empty `secure_file_priv` is
-/// MariaDB's default.
+/// Settings of a temporary server for MySQL alone, whose defaults are made for a machine of its own. An empty
+/// `secure_file_priv` is MariaDB's default.
 const THROW_AWAY_MYSQL: &[&str] = &["--mysqlx=OFF", "--skip-log-bin", "--secure-file-priv="];
 
-/// What a server should offer beyond the usual.
+/// Extra features of a server.
 #[derive(Clone, Default)]
 pub struct Options {
     /// Offers TLS with a certificate for `127.0.0.1` and `localhost`, signed by an authority of its own.
@@ -80,7 +80,7 @@ pub struct Database {
     process: Leashed,
     dir: PathBuf,
     port: u16,
-    /// What it was started with and the directory that it leaves behind, where it can be started again.
+    /// Start options and the remaining directory, if the server can be started again.
     kept: Option<(Options, TempDir)>,
     /// The tables of [`Database::numbers`].
     numbers: Mutex<BTreeSet<u32>>,
@@ -92,7 +92,7 @@ impl Database {
         Database::start_as(&options, false)
     }
 
-    /// The same, of which a crash leaves what it has promised: [`Database::restart`].
+    /// Starts a server that keeps committed data after a crash: [`Database::restart`].
     pub fn start_lasting(mut options: Options) -> Database {
         options.args.splice(0..0, LASTING.map(str::to_owned));
         Database::start_as(&options, true)
@@ -205,7 +205,7 @@ impl Database {
         self.process.pid()
     }
 
-    /// What the server logged.
+    /// Log of the server.
     pub fn log(&self) -> String {
         self.process.stderr.text()
     }

@@ -146,7 +146,7 @@ impl Server {
         }
     }
 
-    /// What to execute, and with which first arguments, for a program of this server.
+    /// Command and first arguments that run a program of this server.
     pub fn command_line(&self, program: &str) -> Vec<OsString> {
         let runner = self
             .unpacked

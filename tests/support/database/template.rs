@@ -10,7 +10,7 @@ use super::server::{Kind, Server};
 use super::{as_root, private_dir, run};
 use crate::{exclusive, target_dir};
 
-/// What the server starts with and what a fresh data directory is made with must agree.
+/// Size of the log. A server and a new data directory need the same one.
 pub(super) fn log_size(kind: Kind) -> &'static str {
     match kind {
         Kind::MySql => "--innodb-redo-log-capacity=8M",
@@ -70,7 +70,7 @@ fn install(server: &Server, data: &Path) {
         .arg(format!("--datadir={}", data.display())));
 }
 
-/// What `mariadb-install-db` does, which itself cannot run a server through another loader.
+/// Does the work of `mariadb-install-db`, which cannot run a server through another loader.
 fn bootstrap(server: &Server, share: &Path, data: &Path) {
     let temporary = private_dir();
     let script = temporary.path().join("system.sql");

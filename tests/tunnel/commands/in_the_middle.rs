@@ -32,7 +32,7 @@ enum Way {
     Down,
 }
 
-/// What is done to a connection.
+/// Change to a connection.
 #[derive(Debug, Clone, Copy)]
 enum Edit {
     Nothing,
@@ -49,7 +49,7 @@ enum Edit {
 }
 
 impl Edit {
-    /// What one of both ends says of it: it is known at once for what it is, not by what it has damaged later.
+    /// True if `said` names this change. An end must detect the change itself at once, not its later damage.
     fn is_told_in(self, said: &str) -> bool {
         match self {
             Self::Nothing => false,
@@ -64,7 +64,7 @@ impl Edit {
         }
     }
 
-    /// Whether it is the client that sees it.
+    /// True if the client detects it.
     fn is_seen_by_the_client(self) -> bool {
         match self {
             Self::Inject { way, .. } | Self::Behind(way) => way == Way::Down,
@@ -92,7 +92,7 @@ fn edits() -> Vec<Edit> {
 /// Packets in the clear, in the order in which they passed.
 type Seen = Arc<Mutex<Vec<(Way, Vec<u8>)>>>;
 
-/// Who sits there; the threads end with their connections.
+/// The attacker in the middle; the threads end with their connections.
 struct Middle {
     address: SocketAddr,
     seen: Seen,
@@ -141,7 +141,7 @@ fn carry(mut from: WsReader, to: &WsWriter, mut passing: Passing) {
     to.close();
 }
 
-/// What passes one way.
+/// Packets in one direction.
 struct Passing {
     way: Way,
     edit: Edit,

@@ -54,7 +54,7 @@ fn the_server_ends_well_while_a_client_is_there_and_the_client_comes_back() {
     client.says("Connected (Latency ");
     let _open = echoes(port);
     let home = Home::new();
-    // The same keys again.
+    // Keep the keys.
     for name in ["tunnel-server.ecdsa", "tunnel-server.ed25519"] {
         std::fs::create_dir_all(home.path()).unwrap();
         std::fs::copy(first.home.path().join(name), home.path().join(name)).unwrap();
@@ -322,7 +322,7 @@ fn a_wrong_command_line_is_named_and_ends_with_2() {
     assert_eq!(finished.code, Some(2), "{finished:?}");
 }
 
-/// What stands in a script for `chisel server` works as it is.
+/// Arguments of a script for `chisel server` work unchanged.
 #[test]
 fn a_server_is_told_where_to_listen_as_chisel_is() {
     let auth = format!("me:{PASSWORD}");

@@ -1,4 +1,4 @@
-//! What the client says on its way: headers, proxies, signs of life.
+//! The client on the network: headers, proxies, signs of life.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
