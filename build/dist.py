@@ -124,7 +124,7 @@ def ar(members, epoch):
     return out
 
 
-# What goes into them.
+# Content of the packages.
 
 
 def documents(release):

@@ -6,7 +6,7 @@ type Spoken = 'info' | 'good' | 'warn' | 'bad';
 type Announce = (text: string, kind?: Spoken) => void;
 type Notify = (text: string, kind?: Spoken, link?: { text: string; href?: string; run?: () => void }) => void;
 
-/** What a statement's error carries of the database's own. */
+/** The database's own part of a statement's error. */
 interface DbError {
   errno: number;
   sqlstate: string;
@@ -14,7 +14,7 @@ interface DbError {
 
 // The web client's API
 
-/** What `/api/info` answers. */
+/** Answer of `/api/info`. */
 interface ServerInfo {
   version: string;
   host: string;
@@ -42,7 +42,7 @@ interface Settings {
   editorShare: number;
 }
 
-// What browsers have beyond the standard library's types
+// Browser features beyond the standard library's types
 
 interface Navigator {
   userAgentData?: { platform: string };
@@ -52,17 +52,17 @@ interface Window {
   showSaveFilePicker?: (options: object) => Promise<FileSystemFileHandle>;
 }
 
-/** What an entry of the list is shown in. */
+/** State outside an entry of the list that changes its look. */
 interface Surroundings {
   /** The program does not answer, so that all is the last that was known. */
   isDead: boolean;
   /** It is shared on this computer only. */
   isHere: boolean;
-  /** What is told above the list. */
+  /** The error that the banner above the list shows. */
   trouble: import('./manage/core/relays.js').RelayTrouble | null;
 }
 
-/** What the servers' dialog has done for it. */
+/** Actions of the page for the servers' dialog. */
 interface ServerActions {
   api: ReturnType<typeof import('./manage/api.js').createApi>;
   trust(key: HostKey): unknown;

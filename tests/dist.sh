@@ -54,7 +54,7 @@ deb() {
         cd / && timeout 3 setpriv --reuid postern-relay --regid postern-relay --clear-groups \
             postern relay --data=/var/lib/postern-relay --listen 127.0.0.1:0 --tunnel-listen 127.0.0.1:0 >/tmp/said || true
         grep -q "^Relay: " /tmp/said && test -s /var/lib/postern-relay/host.ed25519'
-    # What root changes stays the relay's own.
+    # Files that root changes stay the relay's own.
     inside 'postern relay invite --data=/var/lib/postern-relay >/dev/null 2>&1
         test -z "$(find /var/lib/postern-relay ! -user postern-relay)"'
     inside "echo POSTERN_RELAY_OPTIONS=--domain=mine.example >/etc/default/postern-relay; dpkg --install /root/$file >/dev/null

@@ -24,7 +24,7 @@ FNR == 1 {
 state == "block comment" { if (text ~ /\*\//) state = "code"; next }
 text == "" || text ~ /^\/\// { next }
 text ~ /^\/\*/ { if (text !~ /\*\//) state = "block comment"; next }
-# What stands under #[cfg(test)] goes up to its semicolon, or to the brace that closes it, as rustfmt sets them.
+# An item under #[cfg(test)] ends at its semicolon, or at its closing brace, as rustfmt sets them.
 text == "#[cfg(test)]" && state == "code" { state = "test"; at = indent; next }
 state == "test" && text ~ /^#\[/ { next }
 state == "test" && text ~ /;$/ && indent == at { state = "code"; next }

@@ -2,7 +2,7 @@
 # Unpacks servers that the system does not have, for the tests to run on too: MySQL and MariaDB of Debian unstable with
 # all their libraries, in target/servers/NAME, where NAME is the kind and the version, such as mysql-9.7. Nothing is
 # installed and nobody need be root: apt works in a directory of its own, with the mirror that this machine's apt uses.
-# What is there stays as it is; remove it for a newer one.
+# An unpacked server is kept; remove it for a newer one.
 # Prints the servers that can be used, a line each, and why another cannot be had, which is no failure.
 # With the argument `suites`: unpacks the regression tests of both kinds in target/suites instead; a missing one fails.
 set -eu
@@ -84,7 +84,7 @@ prepare() {
     touch "$apt/ready"
 }
 
-# What the programs of unstable need to run on another system: their own loader and libraries.
+# Runs the programs of unstable on another system, with their own loader and libraries.
 write_runner() {
     (
         cd "$1"

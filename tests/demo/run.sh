@@ -93,7 +93,7 @@ wait_line() {
     answer=$(sed -n "s|^$begin||p" "$file" | head -n 1)
 }
 
-# What was set for the user's own programs does not belong to these.
+# Settings for the user's own programs must not reach these.
 unset POSTERN_SERVER POSTERN_ENROLL_TOKEN POSTERN_DB_PASS POSTERN_HTML
 export POSTERN_HOME="$dir/home"
 

@@ -49,7 +49,7 @@ for target in "$@"; do
     kept=tests/fuzz/corpus/$target
     echo "fuzz: $target for $seconds s"
     log=target/fuzz/$target.log
-    # What is new goes to the first directory; the kept ones are only read.
+    # New inputs go to the first directory; the kept ones are only read.
     if ! "target/fuzz/$host/fuzz/fuzz-$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
         -artifact_prefix="target/fuzz/$target-" -print_final_stats=1 "$corpus" \
         $(test ! -d "$kept" || echo "$kept") >"$log" 2>&1; then

@@ -1,7 +1,7 @@
 // Accessibility checks of a page as it stands now: answers one sentence for each violation.
 //
 // Rules: WCAG 2.2 AA where a program can decide, and the house's own (touch targets of 40 px on narrow screens).
-// What cannot be decided, such as text over a picture, is passed over.
+// Cases that a program cannot decide, such as text over a picture, are skipped.
 () => {
   const NARROW = 400; // px: at most this wide, targets must fit a finger
   const TARGET = 40; // px
@@ -179,7 +179,7 @@
   };
   const CANVAS = matchMedia("(prefers-color-scheme: dark)").matches && getComputedStyle(document.documentElement).colorScheme.includes("dark")
     ? [18, 18, 18] : [255, 255, 255];
-  /** What is painted behind an element's text, and how opaque the text is; null where a picture decides. */
+  /** Background of an element's text, and opacity of the text; null if there is a picture. */
   const behind = (el) => {
     const layers = [];
     let opacity = 1;

@@ -1,4 +1,5 @@
-// What a person sees of the page, and when the page does what, for the tests. Set in every document before its scripts.
+// Reads the page as a person sees it, and records the times of its actions, for the tests. Set in every document before
+// its scripts.
 globalThis.eyes = (() => {
   const violations = [];
   addEventListener('securitypolicyviolation', (event) => violations.push(`${event.violatedDirective}: ${event.blockedURI}`));

@@ -1,4 +1,4 @@
-// What a person sees of the page, for the tests. Set in every document before the page's own scripts.
+// Reads the page as a person sees it, for the tests. Set in every document before the page's own scripts.
 globalThis.eyes = (() => {
   const violations = [];
   addEventListener('securitypolicyviolation', (event) => violations.push(`${event.violatedDirective}: ${event.blockedURI}`));

@@ -1,4 +1,4 @@
-// What has the focus, and whether that shows; null when the focus has left the page.
+// Describes the focused element and tells if its focus is visible; null if the focus has left the page.
 () => {
   const el = document.activeElement;
   if (!el || el === document.body || el === document.documentElement) return null;
