@@ -1,5 +1,4 @@
-// The content of an application's list item. It is built once and updated in place, so no button moves under the
-// pointer.
+// Content of an application's list item, built once and updated in place, so that no button moves under the pointer.
 import { fill, focusedIn, h, icon, iconButton, query } from '../../common/dom.js';
 import { isFigure } from '../../common/figures.js';
 import { openMenu } from '../../common/menu.js';

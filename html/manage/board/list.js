@@ -44,8 +44,7 @@ export class List {
   }
 
   /**
-   * Draws the list. Entries that a search excludes stay in place, hidden: removing and restoring hundreds takes longer
-   * than a frame.
+   * Draws the list. A search only hides entries: removing and restoring hundreds takes longer than a frame.
    * @param {App[]} apps all, in their order
    * @param {{isTable: boolean, shown: Set<string>, around: (app: App) => Surroundings}} how
    */

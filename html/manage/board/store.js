@@ -1,5 +1,4 @@
-// Server data on this page: applications, main tunnels, version. It is refreshed every 5 s and kept while the server is
-// not reachable.
+// Server data: applications, main tunnels, version. Refreshed every 5 s, and kept while the server is not reachable.
 import { retryPause } from '../../common/transport.js';
 import { STATUSES } from '../core/status.js';
 

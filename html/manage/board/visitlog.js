@@ -1,5 +1,4 @@
-// Live log of an application's visitors: requests, or the statements of a database. It is only requested while it is
-// open.
+// Live log of an application's visitors: requests, or statements of a database. Only requested while it is open.
 import { fill, h, iconButton } from '../../common/dom.js';
 import { COLUMNS, holds, joined, visitOf } from '../core/visits.js';
 import { setText } from './text.js';

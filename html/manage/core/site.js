@@ -61,8 +61,7 @@ export function endOfSites(server, apps, version) {
 }
 
 /**
- * True if an application is shared on this computer only. Its address decides; without an address, the built-in relay
- * decides.
+ * True if an application is shared on this computer only. Without an address, the built-in relay decides.
  * @param {Partial<App>} app @param {Partial<Version>} version
  */
 export function isSharedHere({ server, connection, conn_status: status = 'idle' }, version) {

@@ -137,10 +137,7 @@ class Form {
     return LIVE.includes(this.app?.conn_status ?? '');
   }
 
-  /**
-   * True if the first button also connects. For a connected application it does not, so that nobody cuts it off by
-   * accident.
-   */
+  /** True if the first button also connects. A connected application is not cut off by accident. */
   #connectsFirst() {
     return !this.#isLive();
   }

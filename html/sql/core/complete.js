@@ -344,8 +344,7 @@ function entry(name, kind, detail, weight) {
 }
 
 /**
- * Rank of a match of `label` with the typed text: 0 begins with it, 1 a later word does, 2 contains it, 3 as a
- * subsequence, -1 not.
+ * Rank of `label` for the typed text: 0 begins with it, 1 a later word does, 2 contains it, 3 as a subsequence, -1 not.
  * @param {string} label
  * @param {string} prefix
  */
