@@ -574,8 +574,8 @@ fn who_is_turned_out_is_out_too_where_the_store_is_not_reached() {
     assert_eq!(revoked["untold"].as_array().unwrap().len(), 1);
 }
 
-/// A name stays reserved for its former owner for 30 days. After that, a repeated call of a known application takes it
-/// away at no relay, because the other relays would not learn of it.
+/// A name stays reserved for its former owner for 30 days. After that, a repeated call of a known application must not
+/// free it at one relay, because the other relays would not learn of it.
 #[test]
 fn what_is_given_away_in_the_end_is_free_at_all_relays() {
     let fleet = Fleet::start(2, &[]);
