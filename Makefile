@@ -24,7 +24,7 @@ WIDE_TIME := target/futex.o
 WIDE_TIME_TARGETS := armv7-unknown-linux-musleabihf
 if_wide_time = $(if $(filter $(WIDE_TIME_TARGETS),$(STATIC_TARGET)),$(1))
 
-.PHONY: all static static-rustup static-debian dist debian-std apple test nightly soak fleet fuzz bench bench-scale bench-pairs demo lint fmt clean
+.PHONY: all static static-rustup static-debian dist debian-std apple test nightly soak fleet fuzz bench bench-scale bench-pairs demo lint bless fmt clean
 
 all:
 	$(CARGO) build --release --locked
@@ -169,6 +169,14 @@ lint:
 	tests/knots.py
 	tests/typescript.sh
 	tests/deny.py
+
+# Writes what tests compare with: API descriptions, types and tables of the pages, limits of the manual, help and error
+# texts, answers of the APIs. Read the changes with git diff.
+bless:
+	POSTERN_BLESS=1 $(CARGO) test --locked --lib -- openapi error_class the_form limits::
+	POSTERN_BLESS=1 $(CARGO) test --locked --test cli -- snapshots
+	POSTERN_BLESS=1 $(CARGO) test --locked --test manager --test sql -- the_server_keeps_to_its_description
+	POSTERN_BLESS=1 $(CARGO) test --locked --test relay -- answers_are_those_of_the_description
 
 fmt:
 	$(CARGO) fmt --all

@@ -1,5 +1,6 @@
 //! A relay on loopback, as `postern start` runs it in its own process, with a site for a local application: quick-setup by
-//! HTTP, then a tunnel. `cargo run --example relay -- 3000`, then open the address that it prints.
+//! HTTP, then a tunnel. `cargo run --example relay -- 3000`, then open the address that it prints. The relay's state stays in
+//! the directory of temporary files.
 
 use std::time::Duration;
 
@@ -11,14 +12,15 @@ use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let application = std::env::args().nth(1).ok_or("usage: relay PORT")?;
+    let port: u16 = application.parse()?;
     let home = DataDir::at(std::env::temp_dir().join(format!("relay-{}", std::process::id())));
     let run_dir = RunDir::create(Some(&home))?;
     let relay = embedded::start(&home, run_dir.path(), true)?;
 
-    // The call of a connector; the password is its own, and known to nobody else.
+    // The call of a connector. A real one draws its password at random and keeps it sealed.
     let password = "0123456789abcdef0123456789abcdef0123456789a";
     let call = json!({
-        "protocol": "http", "ip": "127.0.0.1", "port": application.parse::<u16>()?,
+        "protocol": "http", "ip": "127.0.0.1", "port": port,
         "connector_name": "example", "password": password, "enroll_token": &**relay.token,
         "client_app_id": "1", "display_name": "shop", "site_name": "shop",
         "invisible": false, "visable": "", "reset": true,
@@ -48,10 +50,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if !tunnel.wait(Duration::from_secs(10)) {
         return Err(format!("not connected: {:?}", tunnel.snapshot()).into());
     }
-    println!(
-        "{} leads to port {application}; Ctrl-C ends it",
-        said("/data/app/site_url")?
-    );
+    let site = said("/data/app/site_url")?.as_str().unwrap_or_default();
+    println!("{site} leads to port {application}; Ctrl-C ends it");
     loop {
         std::thread::park();
     }

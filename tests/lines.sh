@@ -65,6 +65,7 @@ if [ -z "$check" ]; then
 fi
 count | awk '
 FNR == NR { if ($0 !~ /^#/ && NF) { lines[$1] = $2; files[$1] = $4 } next }
+$1 == "all" { next }
 !($1 in lines) { print "budget: tests/budget.txt has no line for " $1; bad = 1; next }
 $2 > lines[$1] || $4 > files[$1] {
     printf "budget: %s has %d lines in %d files; tests/budget.txt allows %d in %d\n", $1, $2, $4, lines[$1], files[$1]

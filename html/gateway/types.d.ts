@@ -1,4 +1,4 @@
-// Made from the types of the API: POSTERN_BLESS=1 writes it. For the type check alone; it is not embedded.
+// Made from the types of the API: make bless writes it. For the type check alone; it is not embedded.
 
 /** Result of undoing a revocation. */
 interface RelayAllowed {

@@ -145,7 +145,6 @@ impl ErrorClass {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     const PAGE: &str = "html/manage/core/failures.js";
 
@@ -155,7 +154,7 @@ mod tests {
         format!("{}{}", first.unwrap_or_default(), letters.as_str())
     }
 
-    /// `POSTERN_BLESS=1` writes it.
+    /// `make bless` writes it.
     #[test]
     fn the_page_has_the_same_table() {
         let rows = CLASSES.iter().map(|row| {
@@ -168,17 +167,12 @@ mod tests {
             format!("  '{code}': {{ label: '{label}', hint: '{hint}', whose: '{whose}' }},\n")
         });
         let made = format!(
-            "// Kinds of failure of a connection. Made from their table, src/api/error_class.rs: POSTERN_BLESS=1 writes it.\n\n\
+            "// Kinds of failure of a connection. Made from their table, src/api/error_class.rs: make bless writes it.\n\n\
              /** @type {{Record<string, {{label: string, hint: string, whose: string}}>}} */\n\
              export const FAILURES = {{\n{}}};\n",
             rows.collect::<String>()
         );
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
-        if std::env::var_os("POSTERN_BLESS").is_some() {
-            std::fs::write(&path, &made).unwrap();
-        }
-        let kept = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(kept == made, "{PAGE}: POSTERN_BLESS=1 writes it");
+        crate::api::openapi::compare(PAGE, &made);
     }
 
     #[test]

@@ -158,14 +158,14 @@ impl Description {
     }
 }
 
-/// Compares a file below the package's root with what it should be; `POSTERN_BLESS=1` writes it.
+/// Compares a file below the package's root with what it should be; `make bless` writes it.
 pub(crate) fn compare(file: &str, now: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("POSTERN_BLESS").is_some_and(|value| !value.is_empty()) {
         std::fs::write(&path, now).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(now == kept, "{file}: POSTERN_BLESS=1 writes it");
+    assert!(now == kept, "{file}: make bless writes it");
 }
 
 /// Every reference leads somewhere.

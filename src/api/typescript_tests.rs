@@ -5,11 +5,12 @@ use serde_json::{Map, Value};
 /// Columns of a line.
 const WIDTH: usize = 120;
 
-/// Compares a file with the types of these schemas, whose names begin with `prefix`; `POSTERN_BLESS=1` writes it.
+/// Compares a file with the types of these schemas, whose names begin with `prefix`; `make bless` writes it.
 pub(crate) fn compare(file: &str, prefix: &str, schemas: &Map<String, Value>) {
-    let mut text = "// Made from the types of the API: POSTERN_BLESS=1 writes it. For the type check alone; it is \
+    let mut text =
+        "// Made from the types of the API: make bless writes it. For the type check alone; it is \
                     not embedded.\n"
-        .to_owned();
+            .to_owned();
     for (name, schema) in schemas {
         text += "\n";
         text += &comment(schema, "");

@@ -1,11 +1,12 @@
 //! The words of the command line as they are: every `--help`, and what wrong command lines are told.
 //!
-//! `POSTERN_BLESS=1 cargo test --locked --test cli snapshots` writes down those of now; the change then shows in the diff. A new
+//! `make bless` writes those of now; the change then shows in the diff. A new
 //! case for the errors is a line of its own in `tests/data/errors.txt`, as in `$ postern start x`.
 
 use std::path::{Path, PathBuf};
 
 use support::Home;
+use support::kept::compare;
 
 /// Every command that has a help of its own, with the other names of one; the first is the program's.
 const COMMANDS: [&str; 63] = [
@@ -82,55 +83,6 @@ fn data(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Compares with what is kept, or keeps it.
-#[track_caller]
-fn is_kept(name: &str, text: &str) {
-    let path = data(name);
-    if std::env::var_os("POSTERN_BLESS").is_some_and(|value| !value.is_empty()) {
-        return std::fs::write(&path, text).unwrap();
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == text,
-        "{} is not what is said now; if that is meant, set POSTERN_BLESS=1\n{}",
-        path.display(),
-        difference(&kept, text)
-    );
-}
-
-/// The lines that were taken out and put in, with nothing of what is the same.
-fn difference(kept: &str, now: &str) -> String {
-    let (kept, now): (Vec<&str>, Vec<&str>) = (kept.lines().collect(), now.lines().collect());
-    let (mut at, mut to, mut shown) = (0, 0, String::new());
-    while at < kept.len() || to < now.len() {
-        if kept.get(at) == now.get(to) {
-            (at, to) = (at + 1, to + 1);
-            continue;
-        }
-        // Skip to the nearest line that both share.
-        let rest = || kept[at..].iter().enumerate();
-        let shared = rest()
-            .filter_map(|(out, line)| Some((out, now[to..].iter().position(|l| l == line)?)))
-            .min_by_key(|(out, put)| out + put);
-        let (out, put) = shared.unwrap_or((kept.len() - at, now.len() - to));
-        for line in &kept[at..at + out] {
-            shown += &format!("-{line}\n");
-        }
-        for line in &now[to..to + put] {
-            shown += &format!("+{line}\n");
-        }
-        (at, to) = (at + out, to + put);
-    }
-    shown
-}
-
-#[test]
-fn a_difference_is_shown_line_by_line() {
-    assert_eq!(difference("a\nb\nc\nd\n", "a\nx\nc\n"), "-b\n+x\n-d\n");
-    assert_eq!(difference("", "a\n"), "+a\n");
-    assert_eq!(difference("a\n", "a\n"), "");
-}
-
 #[test]
 fn every_help_is_what_it_was() {
     let home = Home::new();
@@ -147,7 +99,7 @@ fn every_help_is_what_it_was() {
             "" => "postern".to_owned(),
             _ => command.replace(' ', "-"),
         };
-        is_kept(&format!("help/{name}.txt"), &said.stdout);
+        compare(&data(&format!("help/{name}.txt")), &said.stdout);
     }
     let kept = std::fs::read_dir(data("help")).unwrap().count();
     assert_eq!(kept, COMMANDS.len(), "files in tests/data/help");
@@ -185,7 +137,7 @@ fn every_error_says_what_it_said() {
         }
         now.push('\n');
     }
-    is_kept("errors.txt", &now);
+    compare(&data("errors.txt"), &now);
 }
 
 /// As a shell splits a line in which nothing is quoted but by '.

@@ -184,6 +184,13 @@ fn the_server_keeps_to_its_description() {
     far.assign();
     check("POST", &of(each[0]), each[0], None);
     manager.wait_status(&id, "connected");
+    // The time of it is saved just after.
+    let listed = format!("/api/apps/{id}");
+    support::wait_until(
+        std::time::Duration::from_secs(10),
+        "the time is saved",
+        || manager.client().get(&listed).data()["last_connected_at"].is_string(),
+    );
     check("POST", &of(each[0]), each[0], None);
     check("GET", &of(each[1]), each[1], None);
     check("GET", apps, apps, None);

@@ -14,6 +14,7 @@ pub mod front;
 pub mod galera;
 pub mod gateway;
 pub mod http;
+pub mod kept;
 pub mod kill_on_drop;
 pub mod load;
 pub mod manager;

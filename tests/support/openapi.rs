@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::http::Response;
 
 /// An API that is tried route by route. Each answer fits its description, and equals the one in
-/// `tests/data/answers-NAME.json` but for numbers, names and times of a run; `POSTERN_BLESS=1` writes that file.
+/// `tests/data/answers-NAME.json` but for numbers, names and times of a run; `make bless` writes that file.
 pub struct Described {
     document: Value,
     kept: PathBuf,
@@ -84,19 +84,7 @@ impl Described {
             return;
         }
         let now = serde_json::to_string_pretty(&self.answers).unwrap() + "\n";
-        if std::env::var_os("POSTERN_BLESS").is_some_and(|value| !value.is_empty()) {
-            std::fs::write(&self.kept, &now).unwrap();
-        }
-        let before = std::fs::read_to_string(&self.kept).unwrap_or_default();
-        let differs = now
-            .lines()
-            .zip(before.lines())
-            .find(|(now, before)| now != before);
-        assert!(
-            now == before,
-            "{} is not what is answered now; if that is meant, set POSTERN_BLESS=1\n{differs:?}",
-            self.kept.display()
-        );
+        crate::kept::compare(&self.kept, &now);
     }
 }
 

@@ -1,4 +1,4 @@
-// The fields of an application. Made from their table, src/manager/apps/fields.rs: POSTERN_BLESS=1 writes it.
+// The fields of an application. Made from their table, src/manager/apps/fields.rs: make bless writes it.
 
 /**
  * `most` is a number of characters or a value, `kept` the default of a field that a request without it keeps.

@@ -1,4 +1,4 @@
-// Kinds of failure of a connection. Made from their table, src/api/error_class.rs: POSTERN_BLESS=1 writes it.
+// Kinds of failure of a connection. Made from their table, src/api/error_class.rs: make bless writes it.
 
 /** @type {Record<string, {label: string, hint: string, whose: string}>} */
 export const FAILURES = {

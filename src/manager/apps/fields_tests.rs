@@ -218,7 +218,7 @@ fn form() -> String {
         )
     };
     format!(
-        "// The fields of an application. Made from their table, src/manager/apps/fields.rs: POSTERN_BLESS=1 writes it.\n\n\
+        "// The fields of an application. Made from their table, src/manager/apps/fields.rs: make bless writes it.\n\n\
          /**\n * `most` is a number of characters or a value, `kept` the default of a field that a request without it \
          keeps.\n * @type {{Record<string, {{kind: string, most?: number, uses: string, kept?: any}}>}}\n */\n\
          export const APP_FIELDS = {{\n{}}};\n",
