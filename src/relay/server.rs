@@ -37,6 +37,7 @@ use crate::net::Cidr;
 use crate::net::authority::authority;
 use crate::store::time::rfc3339;
 use crate::store::{self, DataDir, Instance, to_json};
+use crate::sync::{Thread, spawn_scoped};
 use crate::tunnel::server as tunnel;
 use crate::tunnel::ssh::ServerKey;
 
@@ -45,8 +46,6 @@ use crate::tunnel::ssh::ServerKey;
 const WORKERS: usize = 8;
 /// Connections to the figures at once. Default 16: few collect them.
 const METRICS_CONNECTIONS: usize = 16;
-/// Bytes of the stack of the thread that stops the gateway. Default 128 KiB.
-const STOP_STACK: usize = 128 * 1024;
 /// Advice to callers who use a name that is not the relay's own.
 const ELSEWHERE: &str = "use the relay's own address (--public-url) or a site below its --domain";
 
@@ -469,13 +468,10 @@ impl Running {
         // Both at the same time, as there are two seconds for both. The thread ends with the
         // visitors' connections; where there is none, the server stops as it is dropped.
         std::thread::scope(|scope| {
-            let stopping = std::thread::Builder::new()
-                .name("relay-stop".into())
-                .stack_size(STOP_STACK)
-                .spawn_scoped(scope, move || {
-                    drop(figures);
-                    server.stop();
-                });
+            let stopping = spawn_scoped(Thread::RelayStop, scope, move || {
+                drop(figures);
+                server.stop();
+            });
             if let Err(error) = stopping {
                 log::debug!("no thread to stop the gateway: {error}");
             }

@@ -19,7 +19,7 @@ use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
 use crate::store::time::{parse_rfc3339, unix_seconds};
 use crate::store::{DataDir, Ends};
-use crate::sync::{CopyOnWrite, Lookout, Mutex, RwLock};
+use crate::sync::{CopyOnWrite, Lookout, Mutex, RwLock, Thread};
 use crate::tunnel::server::{Opener, PortStats};
 
 /// The sites by their names, and the terms of all applications.
@@ -133,7 +133,7 @@ impl SiteTable {
         }
         if application.expires.is_some() {
             let (of_thread, opener) = (Arc::downgrade(self), opener.clone());
-            self.lookout.begin("relay-expiry", move || {
+            self.lookout.begin(Thread::RelayExpiry, move || {
                 of_thread.upgrade()?.end_what_is_over(&opener)
             });
         }
