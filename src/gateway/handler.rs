@@ -179,7 +179,7 @@ impl VisitorConnection {
             || (!is_sign_in(request.head, &site) && self.gateway.is_signed_in(request, &site));
         let terms = self.terms(request, &site, visitor).ok()?;
         let kept = is_open.then(|| self.take_kept(request, &site))??;
-        site.figures.count_request();
+        site.stats.count_request();
         Some((terms, kept))
     }
 

@@ -68,7 +68,7 @@ pub struct Site {
     /// Tells whoever shares it of visitors who were refused.
     pub(crate) tell: Tell,
     /// Traffic counters; go on when the site is made again.
-    pub figures: Arc<Stats>,
+    pub stats: Arc<Stats>,
     /// On which connections; the same.
     pub open_visits: Arc<OpenVisits>,
     /// Requests that run at all sites of the one who shares it: those that are not given up for others.
@@ -92,7 +92,7 @@ impl Site {
             is_replaced: Arc::default(),
             open,
             tell: Box::new(|_| false),
-            figures: Arc::default(),
+            stats: Arc::default(),
             open_visits: Arc::default(),
             busy: Arc::default(),
         }
@@ -125,7 +125,7 @@ impl fmt::Debug for Site {
             .field("app_id", &self.app_id)
             .field("tls", &self.tls)
             .field("code", &self.code)
-            .field("figures", &self.figures)
+            .field("stats", &self.stats)
             .finish_non_exhaustive()
     }
 }
@@ -212,7 +212,7 @@ pub(super) struct PresentVisitor {
 
 impl PresentVisitor {
     pub(super) fn at(site: &Arc<Site>, resetter: Option<Arc<dyn Reset>>) -> PresentVisitor {
-        site.figures.visitors.fetch_add(1, Ordering::Relaxed);
+        site.stats.visitors.fetch_add(1, Ordering::Relaxed);
         let number = Cell::new(None);
         PresentVisitor {
             site: Arc::clone(site),
@@ -247,6 +247,6 @@ impl Drop for PresentVisitor {
         if let Some(number) = self.number.get() {
             self.site.open_visits.0.lock().remove(&number);
         }
-        self.site.figures.visitors.fetch_sub(1, Ordering::Relaxed);
+        self.site.stats.visitors.fetch_sub(1, Ordering::Relaxed);
     }
 }

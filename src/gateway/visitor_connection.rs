@@ -147,7 +147,7 @@ impl VisitorConnection {
         if let Some(refused) = self.closed_to(request, &site) {
             return self.gateway.say(request, visitor, &refused);
         }
-        site.figures.count_request();
+        site.stats.count_request();
         if site.code.is_some() {
             if is_sign_in(request.head, &site) {
                 return match self.permitted(request, &site, visitor) {

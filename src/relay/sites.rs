@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::figures::{Kept, Passed};
+use super::counters::{Kept, Passed};
 use super::names;
 use super::state::{Application, RelayState};
 use crate::gateway::{Code, Down, Open, Site, Stats, Tell, through};
@@ -108,7 +108,7 @@ impl SiteTable {
         }
     }
 
-    /// Puts an application in, in the place of what it was; its figures go on. Where its terms are others, or were
+    /// Puts an application in, in the place of what it was; its counters go on. Where its terms are others, or were
     /// over, what its visitors have open ends.
     pub(super) fn put(
         self: &Arc<Self>,
@@ -230,7 +230,7 @@ impl SiteTable {
         let terms = table.terms.get(&application.app_id)?;
         let counters = match &application.site {
             None => of_port(terms.visits.as_ref()?),
-            Some(site) => of_site(&table.sites.get(&site.name)?.figures),
+            Some(site) => of_site(&table.sites.get(&site.name)?.stats),
         };
         Some(Passed::of(counters, terms.since))
     }
@@ -299,13 +299,13 @@ impl Table {
             made.renamed_at = site.since.as_deref().and_then(seconds_of);
             made.busy = self.busy(connector);
             if let Some(before) = &before {
-                made.figures = Arc::clone(&before.figures);
+                made.stats = Arc::clone(&before.stats);
                 if !ends {
                     made.open_visits = Arc::clone(&before.open_visits);
                     made.is_replaced = Arc::clone(&before.is_replaced);
                 }
             } else if let Some(kept) = kept {
-                go_on(of_site(&made.figures), kept);
+                go_on(of_site(&made.stats), kept);
             }
             self.put_in(made);
         }

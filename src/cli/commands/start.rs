@@ -28,7 +28,7 @@ use crate::cli::{browser, logging, port_holder, serve};
 use crate::manager::server_store::ServerStore;
 use crate::manager::{self, Options, Running, ServerAccess, ServerUrl, StandIn};
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
-use crate::relay::{self, KEEP_FIGURES_EVERY};
+use crate::relay::{self, SAVE_COUNTERS_EVERY};
 use crate::store::{ClaimError, CredentialStore, DataDir, Instance, RunDir};
 use crate::sync::{Thread, spawn_scoped};
 
@@ -235,9 +235,9 @@ impl OwnRelay {
                 );
             }
         }
-        while stopped.recv_timeout(KEEP_FIGURES_EVERY) == Err(RecvTimeoutError::Timeout) {
+        while stopped.recv_timeout(SAVE_COUNTERS_EVERY) == Err(RecvTimeoutError::Timeout) {
             if let Some(embedded) = &self.embedded {
-                embedded.keep_figures();
+                embedded.save_counters();
             }
         }
     }

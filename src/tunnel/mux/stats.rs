@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// Figures of a tunnel, over all its connections.
+/// Counters of a tunnel, over all its connections.
 #[derive(Debug, Default)]
 pub struct Traffic {
     /// Bytes from targets into the tunnel.
@@ -40,7 +40,7 @@ impl Traffic {
     }
 }
 
-/// Figures of a port, over all connections that listen on it in turn.
+/// Counters of a port, over all connections that listen on it in turn.
 #[derive(Debug, Default)]
 pub struct PortStats {
     /// Visitors that were let in.
@@ -95,7 +95,7 @@ impl Drop for StreamPermit {
     }
 }
 
-/// Adds bytes to a figure.
-pub(super) fn add(figure: &AtomicU64, bytes: usize) {
-    figure.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
+/// Adds bytes to a counter.
+pub(super) fn add(counter: &AtomicU64, bytes: usize) {
+    counter.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
 }

@@ -15,7 +15,7 @@ const DRAIN_IDLE: Duration = Duration::from_secs(1);
 /// One stream of a connection.
 pub(super) struct Stream {
     pub(super) channel: ChannelId,
-    /// Where its bytes count beside the tunnel's figures.
+    /// Where its bytes count beside the tunnel's counters.
     pub(super) port: Option<Arc<PortStats>>,
     state: Mutex<StreamState>,
     changed: Condvar,

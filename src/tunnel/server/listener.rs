@@ -85,7 +85,7 @@ impl Server {
         self.address
     }
 
-    /// Its figures, over all clients.
+    /// Its counters, over all clients.
     pub fn traffic(&self) -> &Traffic {
         &self.state.traffic
     }

@@ -18,5 +18,5 @@ pub use listener::{Intake, Server};
 pub use opener::Opener;
 pub use policy::{Grant, Policy, Visits};
 pub use settings::{CONFIG_WITHIN, LOGIN_WITHIN, Settings, Timeouts};
-pub use stats::{ServerFigures, ServerStats};
+pub use stats::{ClientCounts, ServerStats};
 pub use users::Users;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::store::time::unix_seconds;
 
 /// Time between two saves, and so what a crash loses. Default 1 min.
-pub const EVERY: Duration = crate::limits::FIGURES_EVERY;
+pub const EVERY: Duration = crate::limits::COUNTERS_EVERY;
 
 /// Requests, bytes in and out, the last visit, and since when they are counted; times in seconds since 1970.
 pub(super) type Kept = [u64; 5];
