@@ -11,9 +11,8 @@ use crate::http::proxy::ByteStream;
 use crate::http::server::connection_handler::{ClientConnection, Reset};
 use crate::net::Cidr;
 use crate::store::expiry::{Clocks, Expiry};
-use crate::store::time::unix_seconds;
 use crate::sync::{CountedMap, Mutex};
-use crate::tunnel::server::{OpenError, Opener};
+use crate::tunnel::server::{OpenError, Opener, VisitStats};
 
 /// All sites; asked once a request.
 pub trait Sites: Send + Sync + 'static {
@@ -68,7 +67,7 @@ pub struct Site {
     /// Tells whoever shares it of visitors who were refused.
     pub(crate) tell: Tell,
     /// Traffic counters; go on when the site is made again.
-    pub stats: Arc<Stats>,
+    pub stats: Arc<VisitStats>,
     /// On which connections; the same.
     pub open_visits: Arc<OpenVisits>,
     /// Requests that run at all sites of the one who shares it: those that are not given up for others.
@@ -153,41 +152,6 @@ pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> Open {
         Err(OpenError::Refused) => Err(Down::Target(REFUSED_STREAM.to_owned())),
         Err(_) => Err(Down::Tunnel),
     })
-}
-
-/// Traffic of a site since it was made.
-#[derive(Debug, Default)]
-pub struct Stats {
-    /// Requests, also those that were answered here.
-    pub requests: AtomicU64,
-    /// Bytes from visitors to the application.
-    pub bytes_in: AtomicU64,
-    /// Bytes from the application to visitors.
-    pub bytes_out: AtomicU64,
-    /// Visitors whose requests are under way.
-    pub visitors: AtomicU64,
-    /// Seconds since 1970 of the last request; 0 before the first.
-    pub last_visit: AtomicU64,
-}
-
-impl Stats {
-    /// A request came.
-    pub(super) fn count_request(&self) {
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        self.last_visit.store(unix_seconds(), Ordering::Relaxed);
-    }
-
-    pub(super) fn count_in(&self, bytes: usize) {
-        add(&self.bytes_in, bytes);
-    }
-
-    pub(super) fn count_out(&self, bytes: usize) {
-        add(&self.bytes_out, bytes);
-    }
-}
-
-fn add(counter: &AtomicU64, count: usize) {
-    counter.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
 /// The connections on which a site's answers are under way. One that was sent nothing is not among them: whoever waits

@@ -176,7 +176,7 @@ impl Mux {
         add(&self.options.traffic.sent, bytes);
         self.charge(bytes);
         if let Some(port) = &stream.port {
-            add(&port.bytes_in, bytes);
+            port.count_in(bytes);
         }
     }
 

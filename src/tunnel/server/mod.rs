@@ -13,7 +13,7 @@ mod state;
 mod stats;
 mod users;
 
-pub use super::mux::{LocalStream, OpenError, PortStats, StreamEnd, TokenBucket, Traffic};
+pub use super::mux::{LocalStream, OpenError, StreamEnd, TokenBucket, Traffic, VisitStats};
 pub use listener::{Intake, Server};
 pub use opener::Opener;
 pub use policy::{Grant, Policy, Visits};
