@@ -51,12 +51,10 @@ fn spawn(opener: PathBuf, url: &str) {
         Err(error) => return log::warn!("cannot start {}: {error}", opener.display()),
     };
     // A thread because some openers live as long as the browser; it ends with the opener.
-    let reaper = sync::spawn(sync::Thread::Browser, move || match child.wait() {
+    sync::spawn(sync::Thread::Browser, move || match child.wait() {
         Ok(status) if !status.success() => log::warn!("{}: {status}", opener.display()),
         Ok(_) => {}
         Err(error) => log::debug!("cannot wait for the browser: {error}"),
-    });
-    if let Err(error) = reaper {
-        log::debug!("no thread to wait for the browser: {error}");
-    }
+    })
+    .unwrap_or_else(|error| log::debug!("no thread to wait for the browser: {error}"));
 }

@@ -386,10 +386,8 @@ impl Read for DeclaredBody {
 /// A client that reads slowly must not hold a worker. The thread ends with the answer;
 /// where none is to be had, the answer breaks off and its client is told so.
 fn write_elsewhere(write: impl FnOnce() + Send + 'static) {
-    let spawned = spawn(Thread::HttpAnswer, write);
-    if let Err(error) = spawned {
-        log::warn!("http: no thread for a large answer: {error}");
-    }
+    spawn(Thread::HttpAnswer, write)
+        .unwrap_or_else(|error| log::warn!("http: no thread for a large answer: {error}"));
 }
 
 /// Names method and path only: headers and bodies may hold secrets.

@@ -226,17 +226,15 @@ pub(super) fn sweep(core: &Arc<AppState>, apps: &[AppConfig]) {
         return;
     }
     let core = Arc::clone(core);
-    let spawned = spawn(Thread::WebClient, move || {
+    spawn(Thread::WebClient, move || {
         for app in of_databases {
             let protocol = app.protocol.name();
             let guest = guest(&app).unwrap_or_default();
             core.web_clients
                 .sweep(protocol, database(&core, &app, guest, no_bind()));
         }
-    });
-    if let Err(error) = spawned {
-        log::warn!("no thread to look for leftover guest accounts: {error}");
-    }
+    })
+    .unwrap_or_else(|error| log::warn!("no thread to look for leftover guest accounts: {error}"));
 }
 
 /// `HOST:PORT` of a site's URL, with the port that the scheme implies where it names none.

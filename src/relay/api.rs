@@ -225,7 +225,8 @@ fn on_a_thread(
         return finish(app, request, call_stats::BUSY, busy);
     };
     let app = Arc::clone(app);
-    let spawned = spawn(Thread::RelayCall, move || {
+    // Without a thread the request answers itself as it is dropped.
+    spawn(Thread::RelayCall, move || {
         let answer = answer(&app, &request);
         drop(permit);
         finish(
@@ -234,11 +235,8 @@ fn on_a_thread(
             call_stats::outcome(&answer),
             answer_of(answer),
         );
-    });
-    if let Err(error) = spawned {
-        // The request has answered itself as it was dropped.
-        log::warn!("no thread for a call: {error}");
-    }
+    })
+    .unwrap_or_else(|error| log::warn!("no thread for a call: {error}"));
 }
 
 /// Of a quick-setup call. A large body is not looked into before it is counted.

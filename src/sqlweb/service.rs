@@ -183,13 +183,11 @@ impl Service {
             ));
             return request.respond(Response::error(&busy));
         };
-        let spawned = spawn(Thread::Sql, move || {
+        spawn(Thread::Sql, move || {
             let _permits = (permit, of_visitor);
             work(request);
-        });
-        if let Err(error) = spawned {
-            log::warn!("no thread for a request: {error}");
-        }
+        })
+        .unwrap_or_else(|error| log::warn!("no thread for a request: {error}"));
     }
 
     /// Runs `ask` on a connection that holds no session, while `client` is there to be told.
@@ -250,10 +248,9 @@ impl Service {
                 service.connector.is_renamed(&name);
             }
         };
-        let spawned = spawn(Thread::DbGuest, changing);
-        if let Err(error) = spawned {
-            log::warn!("no thread to change the guest account's end time: {error}");
-        }
+        spawn(Thread::DbGuest, changing).unwrap_or_else(|error| {
+            log::warn!("no thread to change the guest account's end time: {error}")
+        });
     }
 
     /// Begins to drop the temporary account, where there is one; the channel closes when that is done.

@@ -178,14 +178,12 @@ fn apart(
         return respond(request, Err(busy));
     };
     let core = Arc::clone(core);
-    let spawned = spawn(Thread::Manage, move || {
+    spawn(Thread::Manage, move || {
         let _permit = permit;
         let answer = answer(&core, &request);
         respond(request, answer);
-    });
-    if let Err(error) = spawned {
-        log::warn!("no thread for a request: {error}");
-    }
+    })
+    .unwrap_or_else(|error| log::warn!("no thread for a request: {error}"));
 }
 
 fn version(core: &Arc<AppState>, _: &Request) -> Answer {

@@ -27,7 +27,7 @@ pub(crate) fn release(
 ) -> Receiver<()> {
     let (calling, done) = crossbeam_channel::bounded(0);
     // Ends with the call, or the process.
-    let spawned = spawn(Thread::Release, move || {
+    spawn(Thread::Release, move || {
         let _calling: Sender<()> = calling;
         let why = match call::release(&server, &credentials, &client_app_id, TIMEOUT) {
             Ok(reply) => {
@@ -36,10 +36,8 @@ pub(crate) fn release(
             Err(failure) => failure.into_reason(),
         };
         log::debug!("application {client_app_id}: not released: {why}");
-    });
-    if let Err(error) = spawned {
-        log::debug!("no thread to release an application: {error}");
-    }
+    })
+    .unwrap_or_else(|error| log::debug!("no thread to release an application: {error}"));
     done
 }
 

@@ -26,10 +26,8 @@ pub(crate) fn stop_in_background(
     let stopping = move || {
         stop.0.stop(cause, &connector);
     };
-    let spawned = spawn(Thread::DbKill, stopping);
-    if let Err(error) = spawned {
-        log::warn!("no thread to stop a statement: {error}");
-    }
+    spawn(Thread::DbKill, stopping)
+        .unwrap_or_else(|error| log::warn!("no thread to stop a statement: {error}"));
 }
 
 /// A thread of [`stop_in_background`], or what would have been one.

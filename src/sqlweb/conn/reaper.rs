@@ -17,15 +17,13 @@ impl Connector {
             return;
         }
         let looking = ReapInProgress(self.clone());
-        let spawned = spawn(Thread::DbReap, move || {
+        spawn(Thread::DbReap, move || {
             if let Err(error) = look(&looking.0) {
                 log::debug!("cannot read the process list: {error}");
             }
             looking.0.abandoned.postpone();
-        });
-        if let Err(error) = spawned {
-            log::warn!("no thread to look for abandoned connections: {error}");
-        }
+        })
+        .unwrap_or_else(|error| log::warn!("no thread to look for abandoned connections: {error}"));
     }
 }
 
