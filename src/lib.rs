@@ -12,7 +12,7 @@
 //! |---|---|
 //! | [`cli`] | a file a command; flags, help and parsing come from one table |
 //! | [`manager`] | `postern start`: applications, the state machine of each connection, an owner a remote server |
-//! | [`relay`] | `postern relay`: quick-setup, names and ports, the sites |
+//! | [`relay`] | `postern relay`: quick-setup, names and ports, the sites; `relay/fleet`: several relays with one store |
 //! | [`api`] | the APIs of manager and relay: types, kinds of failure, one client of another process or of this one |
 //! | [`gateway`] | one pipeline between visitors and sites, for both ends of a tunnel: which site, who may, what passes |
 //! | [`sqlweb`] | `postern mysql`: the API of the web client, its sessions, the read-only gate |
@@ -116,10 +116,18 @@
 //! | `tunnel-resolve` | `tunnel::ws`, one a name | with the resolver's answer | nobody |
 //! | `expiry`, `relay-expiry` | [`manager`], [`relay`], one each while something is to end by itself: looks at the clocks (`sync::Lookout`) | when nothing is | nobody |
 //! | `relay-connects` | [`relay`], one while something is to be noted: when sites were connected, for certificates | a second after the last note | nobody |
-//! | `relay-slow-call` | [`relay`], for a password that is slow to compare | with the answer | nobody |
+//! | `relay-call` | [`relay`], one a call that may wait, for a password that is slow to compare or for the store | with the answer | nobody |
+//! | `relay-stop` | [`relay`], when it stops: ends visitors' connections while tunnels are ended | with that | the relay's stop |
+//! | `fleet-watch` | `relay::fleet`, one: reads the changes of other relays, and notes that this one runs | when the relay stops | the relay's stop, unless the store is silent |
+//! | `probe` | `relay::fleet`, when a link to another relay may be dead: closes it if nothing comes | with the answer | nobody |
+//! | `browser` | [`cli`], waits for the program that opens a browser | with that program | nobody |
+//! | `doctor` | [`cli`], one an application that `postern doctor` asks | with the answer | `postern doctor` |
+//! | `silence` | [`cli`], while `postern mysql` waits for the database: says that nothing answers | when it answers | nobody |
+//! | `stop` | [`cli`], when the program ends: stops what was served | with that, or the process | nobody |
+//! | `embedded-stop` | [`cli`], when `postern start` ends: stops its own relay while the manager stops | with that | `postern start` |
 //!
-//! Stacks are small and explicit: 64 to 256 KiB, since a stack counts as memory once it was touched. What is optimised
-//! less (a debug build) gets more.
+//! These are the kinds of `sync::Thread`, which has their stacks: small and explicit, since a stack counts as memory once
+//! it was touched. A debug build needs more. tiny_http has threads of its own on its private socket, without names.
 //!
 //! # Order of locks
 //!
@@ -151,6 +159,8 @@
 //! | site | an application under a name of its own, `{site}.{domain}` |
 //! | invisible | a site or web client that asks for a code before it shows anything |
 //! | visitor | who opens a site; not a user of this program |
+//! | fleet | relays that share a database and serve each other's sites |
+//! | link | the tunnel from one relay of a fleet to another |
 //! | invite | what lets new connectors in: a token that is good once, unless more was said, with an end |
 //! | gate | the function that decides from a statement's text whether it only reads |
 //! | session | the database connection that the statements of one tab share |
@@ -205,12 +215,16 @@
 //! connected. Ports: 8181 for the page, 62888 for tunnels, 3306 for databases. Whether an application answers is asked
 //! once before it is `connected` (1 s at most), and every 30 s while it does not.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod api;
 pub mod cli;
 pub mod gateway;
 pub mod http;
 mod limits;
 pub mod manager;
+#[cfg(test)]
+mod map_tests;
 pub mod net;
 pub mod plugin;
 pub mod relay;

@@ -140,7 +140,7 @@ limits! {
         ENROLL_TOKEN: usize = 256, bytes, "size of an enrolment token";
         RESERVED_FOR: Duration = secs(30 * DAY), time, "time that a removed application's name or port stays reserved";
         LINK_LIFE: Duration = secs(600), time, "lifetime of a link to the operator's page";
-        FIGURES_EVERY: Duration = secs(60), time, "interval at which traffic and last visits are saved; a killed relay loses the rest";
+        COUNTERS_EVERY: Duration = secs(60), time, "interval at which traffic and last visits are saved; a killed relay loses the rest";
         LOG_LINES: usize = 120, count, "log lines per minute for each kind of failure; one line counts the rest";
         FLEET_DRAIN: Duration = secs(30), time, "time that a relay of a fleet drains before it stops (<code>--drain</code>)";
     }

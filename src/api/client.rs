@@ -17,9 +17,7 @@ use super::server::{MainTunnel, Server, Trust};
 use crate::http::{ApiError, Handler, Method, Request, Response};
 use crate::net::percent::encode;
 use crate::store::{from_json, to_json};
-
-/// Bytes of the stack of a thread that waits for a change.
-const STACK: usize = 128 * 1024;
+use crate::sync::{Thread, spawn};
 
 /// Calls one program.
 #[derive(Clone)]
@@ -260,8 +258,7 @@ impl Client {
             let _: Result<ChangeCount, Error> = client.get(&path);
             drop(tell);
         };
-        let thread = std::thread::Builder::new().name("changes".into());
-        thread.stack_size(STACK).spawn(waits).ok()?;
+        spawn(Thread::Changes, waits).ok()?;
         Some(next)
     }
 

@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::args::values::PASSWORD_VARIABLE;
+use crate::sync;
 
-/// The stack of the thread that waits for the opener, in bytes.
-const STACK: usize = 64 * 1024;
 /// Programs that open a URL, the usual one first.
 const OPENERS: &[&str] = if cfg!(target_os = "macos") {
     &["open"]
@@ -52,15 +51,10 @@ fn spawn(opener: PathBuf, url: &str) {
         Err(error) => return log::warn!("cannot start {}: {error}", opener.display()),
     };
     // A thread because some openers live as long as the browser; it ends with the opener.
-    let reaper = std::thread::Builder::new()
-        .name("browser".into())
-        .stack_size(STACK)
-        .spawn(move || match child.wait() {
-            Ok(status) if !status.success() => log::warn!("{}: {status}", opener.display()),
-            Ok(_) => {}
-            Err(error) => log::debug!("cannot wait for the browser: {error}"),
-        });
-    if let Err(error) = reaper {
-        log::debug!("no thread to wait for the browser: {error}");
-    }
+    sync::spawn(sync::Thread::Browser, move || match child.wait() {
+        Ok(status) if !status.success() => log::warn!("{}: {status}", opener.display()),
+        Ok(_) => {}
+        Err(error) => log::debug!("cannot wait for the browser: {error}"),
+    })
+    .unwrap_or_else(|error| log::debug!("no thread to wait for the browser: {error}"));
 }

@@ -21,7 +21,7 @@ use super::failure::Failure;
 use crate::net::{in_words, push_words};
 use crate::store::time::rfc3339_millis;
 use crate::store::{escaped, is_hidden};
-use crate::sync::{Lookout, Mutex, REFUSED};
+use crate::sync::{Lookout, Mutex, REFUSED, Thread};
 
 /// The crate whose finer levels may be shown.
 const OWN: &str = env!("CARGO_CRATE_NAME");
@@ -142,7 +142,7 @@ impl Stderr {
             return write_out(&mut buffer, now);
         }
         drop(buffer);
-        self.later.begin("log", || LOGGER.get()?.look());
+        self.later.begin(Thread::Log, || LOGGER.get()?.look());
     }
 
     /// Writes what has waited for long enough; none when nothing waits.

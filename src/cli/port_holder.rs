@@ -4,7 +4,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use crate::http::server::{ListeningSocket, listening};
+use crate::http::server::{ListedSocket, listening};
 
 /// By whom, behind "in use": ` by nginx (process 7)`; empty where nobody can tell.
 pub(super) fn by_whom(port: u16) -> String {
@@ -15,7 +15,7 @@ pub(super) fn by_whom(port: u16) -> String {
 ///
 /// None where nothing can be found out: the processes of other users are not ours to see.
 pub(super) fn of_loopback(port: u16) -> Option<String> {
-    let collides = |socket: &ListeningSocket| {
+    let collides = |socket: &ListedSocket| {
         let ip = socket.address.ip();
         socket.address.port() == port && (ip == Ipv4Addr::LOCALHOST || ip.is_unspecified())
     };

@@ -11,12 +11,11 @@ use super::output::print;
 use super::port_holder;
 use super::signals::SignalWatch;
 use crate::store::{DataDir, RunDir};
+use crate::sync::{Thread, spawn};
 
 /// How long ending may take before the process ends regardless: two seconds are promised, and the rest is for leaving
 /// the process.
 const STOP_TIMEOUT: Duration = Duration::from_millis(1800);
-/// The stack of the thread that ends what was served, in bytes.
-const STOP_STACK: usize = 512 * 1024;
 
 /// The per-user directory.
 pub(super) fn data_dir() -> Result<DataDir, Failure> {
@@ -62,14 +61,11 @@ pub(super) fn until_signal(
 pub(super) fn stop_in_time(stop: impl FnOnce() + Send + 'static) {
     let (sender, done) = crossbeam_channel::bounded(1);
     // A thread so that the wait has an end; it ends with its work or the process.
-    let stopping = std::thread::Builder::new()
-        .name("stop".into())
-        .stack_size(STOP_STACK)
-        .spawn(move || {
-            stop();
-            // The other side may have given up.
-            let _ = sender.send(());
-        });
+    let stopping = spawn(Thread::Stop, move || {
+        stop();
+        // The other side may have given up.
+        let _ = sender.send(());
+    });
     if stopping.is_err() || done.recv_timeout(STOP_TIMEOUT).is_err() {
         log::warn!("some work did not stop within {STOP_TIMEOUT:?}");
     }

@@ -7,7 +7,7 @@
 //! The password prompt turns the terminal's echo off, so a signal that ends
 //! the process there must turn it on again.
 
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Thread, spawn};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,9 +19,6 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use super::failure::Failure;
-
-/// The stack of the thread, in bytes; it does next to nothing.
-const STACK: usize = 64 * 1024;
 
 /// The watch over the signals.
 pub(crate) struct SignalWatch {
@@ -58,14 +55,11 @@ impl SignalWatch {
         }
         let shared = Arc::clone(&phase);
         // A thread because a handler may do almost nothing itself; it ends with the process.
-        std::thread::Builder::new()
-            .name("signals".into())
-            .stack_size(STACK)
-            .spawn(move || {
-                for signal in signals.forever() {
-                    on_signal(signal, &mut shared.lock());
-                }
-            })?;
+        spawn(Thread::Signals, move || {
+            for signal in signals.forever() {
+                on_signal(signal, &mut shared.lock());
+            }
+        })?;
         Ok(Self { phase })
     }
 

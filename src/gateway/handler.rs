@@ -28,6 +28,7 @@ use crate::http::server::connection_handler::{
     After, ClientConnection, ConnectionHandler, Progress,
 };
 use crate::http::socket::would_block;
+use crate::store::time::unix_seconds;
 
 /// Steps that an answer may take on a thread of many. Default 8: a longer one has a thread of its own.
 const STEPS: usize = 8;
@@ -179,7 +180,7 @@ impl VisitorConnection {
             || (!is_sign_in(request.head, &site) && self.gateway.is_signed_in(request, &site));
         let terms = self.terms(request, &site, visitor).ok()?;
         let kept = is_open.then(|| self.take_kept(request, &site))??;
-        site.figures.count_request();
+        site.stats.count_request(unix_seconds());
         Some((terms, kept))
     }
 

@@ -65,7 +65,7 @@ pub use config::GatewayConfig;
 pub use limits::Limits;
 pub use naming::{TARGETS_HOST, VISITORS_HOST};
 pub use service::Gateway;
-pub use site::{Down, Open, OpenVisits, Site, Sites, Stats, Wanted, through};
+pub use site::{Down, Open, OpenVisits, Site, Sites, Wanted, through};
 
 pub(crate) use access_log::shown;
 pub(crate) use auth::SiteAuth;

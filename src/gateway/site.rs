@@ -11,9 +11,8 @@ use crate::http::proxy::ByteStream;
 use crate::http::server::connection_handler::{ClientConnection, Reset};
 use crate::net::Cidr;
 use crate::store::expiry::{Clocks, Expiry};
-use crate::store::time::unix_seconds;
 use crate::sync::{CountedMap, Mutex};
-use crate::tunnel::server::{OpenError, Opener};
+use crate::tunnel::server::{OpenError, Opener, VisitStats};
 
 /// All sites; asked once a request.
 pub trait Sites: Send + Sync + 'static {
@@ -68,7 +67,7 @@ pub struct Site {
     /// Tells whoever shares it of visitors who were refused.
     pub(crate) tell: Tell,
     /// Traffic counters; go on when the site is made again.
-    pub figures: Arc<Stats>,
+    pub stats: Arc<VisitStats>,
     /// On which connections; the same.
     pub open_visits: Arc<OpenVisits>,
     /// Requests that run at all sites of the one who shares it: those that are not given up for others.
@@ -92,7 +91,7 @@ impl Site {
             is_replaced: Arc::default(),
             open,
             tell: Box::new(|_| false),
-            figures: Arc::default(),
+            stats: Arc::default(),
             open_visits: Arc::default(),
             busy: Arc::default(),
         }
@@ -125,7 +124,7 @@ impl fmt::Debug for Site {
             .field("app_id", &self.app_id)
             .field("tls", &self.tls)
             .field("code", &self.code)
-            .field("figures", &self.figures)
+            .field("stats", &self.stats)
             .finish_non_exhaustive()
     }
 }
@@ -155,41 +154,6 @@ pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> Open {
     })
 }
 
-/// Traffic of a site since it was made.
-#[derive(Debug, Default)]
-pub struct Stats {
-    /// Requests, also those that were answered here.
-    pub requests: AtomicU64,
-    /// Bytes from visitors to the application.
-    pub bytes_in: AtomicU64,
-    /// Bytes from the application to visitors.
-    pub bytes_out: AtomicU64,
-    /// Visitors whose requests are under way.
-    pub visitors: AtomicU64,
-    /// Seconds since 1970 of the last request; 0 before the first.
-    pub last_visit: AtomicU64,
-}
-
-impl Stats {
-    /// A request came.
-    pub(super) fn count_request(&self) {
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        self.last_visit.store(unix_seconds(), Ordering::Relaxed);
-    }
-
-    pub(super) fn count_in(&self, bytes: usize) {
-        add(&self.bytes_in, bytes);
-    }
-
-    pub(super) fn count_out(&self, bytes: usize) {
-        add(&self.bytes_out, bytes);
-    }
-}
-
-fn add(counter: &AtomicU64, count: usize) {
-    counter.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
-}
-
 /// The connections on which a site's answers are under way. One that was sent nothing is not among them: whoever waits
 /// for an answer is told what became of it when the stream ends.
 #[derive(Default)]
@@ -212,7 +176,7 @@ pub(super) struct PresentVisitor {
 
 impl PresentVisitor {
     pub(super) fn at(site: &Arc<Site>, resetter: Option<Arc<dyn Reset>>) -> PresentVisitor {
-        site.figures.visitors.fetch_add(1, Ordering::Relaxed);
+        site.stats.visitors.fetch_add(1, Ordering::Relaxed);
         let number = Cell::new(None);
         PresentVisitor {
             site: Arc::clone(site),
@@ -247,6 +211,6 @@ impl Drop for PresentVisitor {
         if let Some(number) = self.number.get() {
             self.site.open_visits.0.lock().remove(&number);
         }
-        self.site.figures.visitors.fetch_sub(1, Ordering::Relaxed);
+        self.site.stats.visitors.fetch_sub(1, Ordering::Relaxed);
     }
 }

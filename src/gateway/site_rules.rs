@@ -113,7 +113,7 @@ impl Rules for SiteRules<'_> {
     }
 
     fn count_up(&self, bytes: usize) {
-        self.present.site.figures.count_in(bytes);
+        self.present.site.stats.count_in(bytes);
     }
 
     fn count_down(&self, bytes: usize) {
@@ -121,7 +121,7 @@ impl Rules for SiteRules<'_> {
             self.stats.first_byte.note(self.began.elapsed());
         }
         self.present.is_answered();
-        self.present.site.figures.count_out(bytes);
+        self.present.site.stats.count_out(bytes);
     }
 }
 

@@ -41,6 +41,7 @@ use crate::http::proxy::{
 use crate::http::server::connection_handler::{After, ClientConnection};
 use crate::http::socket::would_block;
 use crate::net::is_within;
+use crate::store::time::unix_seconds;
 
 /// One visitor's connection.
 pub(crate) struct VisitorConnection {
@@ -147,7 +148,7 @@ impl VisitorConnection {
         if let Some(refused) = self.closed_to(request, &site) {
             return self.gateway.say(request, visitor, &refused);
         }
-        site.figures.count_request();
+        site.stats.count_request(unix_seconds());
         if site.code.is_some() {
             if is_sign_in(request.head, &site) {
                 return match self.permitted(request, &site, visitor) {

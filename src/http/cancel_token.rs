@@ -1,15 +1,12 @@
 //! Tells a handler that its client has gone.
 
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Thread, spawn};
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ThreadId};
-
-/// Bytes of stack for the thread that runs callbacks: they may talk to a database over TLS.
-const CALLBACK_STACK: usize = 512 * 1024;
 
 type Callback = Box<dyn FnOnce() + Send>;
 
@@ -150,10 +147,9 @@ impl CallbackSlot {
 fn run_elsewhere(slots: Vec<Arc<CallbackSlot>>) {
     let slots = Arc::new(slots);
     let theirs = Arc::clone(&slots);
-    let spawned = thread::Builder::new()
-        .name("client-gone".into())
-        .stack_size(CALLBACK_STACK)
-        .spawn(move || theirs.iter().for_each(|slot| slot.run()));
+    let spawned = spawn(Thread::ClientGone, move || {
+        theirs.iter().for_each(|slot| slot.run())
+    });
     if spawned.is_err() {
         slots.iter().for_each(|slot| slot.run());
     }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::thread;
 
 use crossbeam_channel::{Receiver, Sender};
 use serde::de::DeserializeOwned;
@@ -13,12 +12,10 @@ use zeroize::Zeroizing;
 
 use super::h1::target::Target;
 use super::{ApiError, CancelToken, Response, ResponseHead, Stream};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Thread, spawn};
 
 /// Bytes of an answer that the Unix socket takes without waiting for the client.
 const LIGHT: usize = 128 * 1024;
-/// Bytes of stack of a thread that writes one large answer.
-const ANSWER_STACK: usize = 96 * 1024;
 
 /// A request method.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -389,13 +386,8 @@ impl Read for DeclaredBody {
 /// A client that reads slowly must not hold a worker. The thread ends with the answer;
 /// where none is to be had, the answer breaks off and its client is told so.
 fn write_elsewhere(write: impl FnOnce() + Send + 'static) {
-    let spawned = thread::Builder::new()
-        .name("http-answer".into())
-        .stack_size(ANSWER_STACK)
-        .spawn(write);
-    if let Err(error) = spawned {
-        log::warn!("http: no thread for a large answer: {error}");
-    }
+    spawn(Thread::HttpAnswer, write)
+        .unwrap_or_else(|error| log::warn!("http: no thread for a large answer: {error}"));
 }
 
 /// Names method and path only: headers and bodies may hold secrets.

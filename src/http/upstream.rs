@@ -1,7 +1,7 @@
 //! Upstream of the server: tiny_http on a private Unix socket, its workers, and the table of
 //! requests under way.
 
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Thread, spawn};
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -27,8 +27,6 @@ use super::{CancelToken, Handler, Request};
 const ID_HEADER: &str = "x-postern-request";
 /// Header names that only the server may use.
 const OWN_PREFIX: &str = "x-postern-";
-/// Bytes of stack of a worker: handlers run there.
-const STACK: usize = 1024 * 1024;
 
 /// Pause between two attempts to make a listener: the files or threads that it lacks must first be given back.
 const BACK_OFF: Duration = Duration::from_millis(20);
@@ -101,14 +99,11 @@ impl Workers {
     fn spawn(self: &Arc<Self>, ending: &Sender<()>) -> io::Result<()> {
         let (workers, ending) = (self.clone(), ending.clone());
         // Answers requests until the server stops.
-        thread::Builder::new()
-            .name("http-worker".into())
-            .stack_size(STACK)
-            .spawn(move || {
-                workers.work(workers.handler.as_ref());
-                let _ = ending.send(());
-            })
-            .map(drop)
+        spawn(Thread::HttpWorker, move || {
+            workers.work(workers.handler.as_ref());
+            let _ = ending.send(());
+        })
+        .map(drop)
     }
 
     /// Ends the workers that are not inside a handler, and removes the socket. Returns

@@ -14,7 +14,7 @@ use super::server_url::ServerUrl;
 use crate::plugin::{self, WebClients};
 use crate::store::expiry::Clocks;
 use crate::store::{AuditSets, DataDir};
-use crate::sync::Lookout;
+use crate::sync::{Lookout, Thread};
 
 /// The state of one `postern start`.
 pub(crate) struct AppState {
@@ -98,8 +98,9 @@ impl AppState {
     pub(crate) fn end_in_time(self: &Arc<Self>, stored: &AppConfig) {
         if self.expiries.note(stored) && self.is_running() {
             let of_thread = Arc::downgrade(self);
-            self.lookout
-                .begin("expiry", move || of_thread.upgrade()?.end_what_is_over());
+            self.lookout.begin(Thread::Expiry, move || {
+                of_thread.upgrade()?.end_what_is_over()
+            });
         }
     }
 

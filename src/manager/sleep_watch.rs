@@ -8,22 +8,20 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::app_state::AppState;
 use crate::store::expiry::Clocks;
-use crate::sync::spawn;
+use crate::sync::{Thread, spawn};
 use crate::tunnel::client::GONE_WITHIN;
 
 /// Time between two looks at the clocks.
 const LOOK: Duration = Duration::from_secs(1);
 /// The least sleep that counts: corrections of a clock are smaller, and a try too many does no harm.
 const SLEPT: Duration = Duration::from_secs(10);
-/// Bytes of the thread's stack.
-const STACK: usize = 128 * 1024;
 
 /// Starts the thread that looks at the clocks; it ends when the sender is dropped.
 pub(super) fn start(core: &Arc<AppState>) -> io::Result<Sender<()>> {
     let (ends, ended) = crossbeam_channel::bounded(0);
     let core = Arc::downgrade(core);
     // One for all connections, so that a hundred that wait cost no more than one.
-    spawn("sleep-watch", STACK, move || watch(&core, &ended))?;
+    spawn(Thread::SleepWatch, move || watch(&core, &ended))?;
     Ok(ends)
 }
 

@@ -1,7 +1,7 @@
 //! The web client of a database application: it is there for as long as the connection.
 
 use crate::api::ErrorClass;
-use crate::sync::{Mutex, Permits, spawn};
+use crate::sync::{Mutex, Permits, Thread, spawn};
 use std::sync::Arc;
 use std::sync::LazyLock;
 use std::time::SystemTime;
@@ -16,9 +16,6 @@ use super::own_listeners::Registered;
 use crate::plugin::{Bind, Database, GUESTS_LIFE, Grant, Guest, NotServed, Served};
 use crate::store::time::parse_rfc3339;
 use crate::tunnel::ws::Endpoint;
-
-/// Bytes of the stack of the thread that starts one: the driver's TLS.
-const STACK: usize = 512 * 1024;
 
 /// Starts at once: twice the connections, as one that nobody waits for any more lasts until the database answers or its
 /// time is over.
@@ -136,7 +133,7 @@ fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Resul
         statements: Arc::clone(&record.statements),
         ..database(core, app, guest(app)?, bind(core, &bound))
     };
-    let spawned = spawn("web-client", STACK, move || {
+    let spawned = spawn(Thread::WebClient, move || {
         let outcome = clients.serve(protocol, database).map(|outcome| {
             let registered = bound.lock().take();
             outcome.map(|served| (served, registered))
@@ -229,17 +226,15 @@ pub(super) fn sweep(core: &Arc<AppState>, apps: &[AppConfig]) {
         return;
     }
     let core = Arc::clone(core);
-    let spawned = spawn("web-client", STACK, move || {
+    spawn(Thread::WebClient, move || {
         for app in of_databases {
             let protocol = app.protocol.name();
             let guest = guest(&app).unwrap_or_default();
             core.web_clients
                 .sweep(protocol, database(&core, &app, guest, no_bind()));
         }
-    });
-    if let Err(error) = spawned {
-        log::warn!("no thread to look for leftover guest accounts: {error}");
-    }
+    })
+    .unwrap_or_else(|error| log::warn!("no thread to look for leftover guest accounts: {error}"));
 }
 
 /// `HOST:PORT` of a site's URL, with the port that the scheme implies where it names none.

@@ -3,12 +3,13 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::event::PollFlags;
 
 use super::poll::{Interest, poll_until, poll_within};
+use crate::sync::{Thread, spawn_joined};
 
 /// How long nobody is accepted after something failed: without open files left `accept` would fail again at once, for ever.
 pub(crate) type Pause = Option<Duration>;
@@ -22,20 +23,18 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Starts a thread with this name and bytes of stack, which gives each connection, or the error in its place, to
+    /// Starts the thread, which gives each connection, or the error in its place, to
     /// `take`. A client that left before it was accepted is nobody's error.
     pub(crate) fn start(
         listener: TcpListener,
-        (name, stack): (&str, usize),
+        thread: Thread,
         mut take: impl FnMut(io::Result<(TcpStream, SocketAddr)>) -> Pause + Send + 'static,
     ) -> io::Result<Self> {
         let (stop, stopped) = UnixStream::pair()?;
         listener.set_nonblocking(true)?;
         // Accepting waits; it ends when `stop` is closed.
-        let thread = thread::Builder::new()
-            .name(name.to_owned())
-            .stack_size(stack)
-            .spawn(move || accept_all(&listener, &stopped, &mut take))?;
+        let accepting = move || accept_all(&listener, &stopped, &mut take);
+        let thread = spawn_joined(thread, accepting)?;
         Ok(Self {
             stop: Some(stop),
             thread: Some(thread),
@@ -100,7 +99,7 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let (sender, accepted) = unbounded();
-        let acceptor = Acceptor::start(listener, ("accept", 64 * 1024), move |taken| {
+        let acceptor = Acceptor::start(listener, Thread::TunnelAccept, move |taken| {
             sender.send(taken.unwrap().1).unwrap();
             None
         })

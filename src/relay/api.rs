@@ -27,7 +27,7 @@ use crate::net::{Cidr, is_within};
 use crate::store::expiry::Clocks;
 use crate::store::files_set_aside;
 use crate::store::time::rfc3339;
-use crate::sync::{Permit, Permits};
+use crate::sync::{Permit, Permits, Thread, spawn};
 
 /// Where connectors enrol, and are assigned what they share.
 const QUICK_SETUP: &str = "/api/public/quick-setup";
@@ -40,8 +40,6 @@ const SLOW_CALLS: usize = 16;
 const CALLS_OF_WORKERS: usize = 5;
 /// Those that are answered beside them, each by a thread of its own. Default 64.
 const CALLS_BESIDE: usize = 64;
-/// Bytes of the stack of such a call's thread. Default 256 KiB; code that is not optimised needs more.
-const SLOW_STACK: usize = if cfg!(debug_assertions) { 1024 } else { 256 } * 1024;
 
 /// Seconds after which a call is made again that the store was away for.
 const STORE_RETRY: &str = "5";
@@ -227,23 +225,18 @@ fn on_a_thread(
         return finish(app, request, call_stats::BUSY, busy);
     };
     let app = Arc::clone(app);
-    let spawned = std::thread::Builder::new()
-        .name("relay-call".into())
-        .stack_size(SLOW_STACK)
-        .spawn(move || {
-            let answer = answer(&app, &request);
-            drop(permit);
-            finish(
-                &app,
-                request,
-                call_stats::outcome(&answer),
-                answer_of(answer),
-            );
-        });
-    if let Err(error) = spawned {
-        // The request has answered itself as it was dropped.
-        log::warn!("no thread for a call: {error}");
-    }
+    // Without a thread the request answers itself as it is dropped.
+    spawn(Thread::RelayCall, move || {
+        let answer = answer(&app, &request);
+        drop(permit);
+        finish(
+            &app,
+            request,
+            call_stats::outcome(&answer),
+            answer_of(answer),
+        );
+    })
+    .unwrap_or_else(|error| log::warn!("no thread for a call: {error}"));
 }
 
 /// Of a quick-setup call. A large body is not looked into before it is counted.

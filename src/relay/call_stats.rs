@@ -1,7 +1,6 @@
 //! How calls of connectors end, counted.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
+use crate::http::metrics::{Counts, Tally};
 use crate::http::{ApiError, Response};
 
 /// Possible outcomes of a call.
@@ -49,21 +48,18 @@ pub(super) fn outcome(answer: &Result<Response, ApiError>) -> &'static str {
 
 /// Calls of connectors by what came of them.
 #[derive(Debug, Default)]
-pub(super) struct CallStats([AtomicU64; OUTCOMES.len()]);
+pub(super) struct CallStats(Tally<{ OUTCOMES.len() }>);
 
 impl CallStats {
     /// One that has ended so.
     pub(super) fn note(&self, outcome: &str) {
-        let counts = self.0.iter().zip(OUTCOMES);
-        for (count, _) in counts.filter(|(_, name)| *name == outcome) {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
+        self.0
+            .add(OUTCOMES.iter().position(|name| *name == outcome));
     }
 
     /// How many ended how.
-    pub(super) fn by_outcome(&self) -> Vec<(&'static str, u64)> {
-        let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
-        OUTCOMES.into_iter().zip(counts).collect()
+    pub(super) fn by_outcome(&self) -> Counts {
+        self.0.read(OUTCOMES)
     }
 }
 

@@ -9,6 +9,7 @@ use super::setup::Service;
 use super::state::{Application, RelayState, cutoff};
 use super::state_store::Error;
 use crate::store::time::rfc3339;
+use crate::sync::Thread;
 
 /// Age at which a note is made anew. Default 1 day: of the 30 that count, and the state is saved as seldom.
 const NOTED_FOR: Duration = Duration::from_secs(24 * 3600);
@@ -83,7 +84,7 @@ pub(super) fn note(service: &Arc<Service>, connector: &str, port: u16) {
     let pending = (connector.to_owned(), port);
     connects.pending.lock().insert(pending);
     let note = move || keep(&*of_thread.upgrade()?);
-    connects.lookout.begin("relay-connects", note);
+    connects.lookout.begin(Thread::RelayConnects, note);
 }
 
 /// Notes what is pending in the state; none when nothing is.

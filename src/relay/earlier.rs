@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::figures::Kept;
+use super::counters::Kept;
 use super::invites::{Invite, Invites};
 use super::secret::SecretHash;
 use super::state::{Connector, RelayState, Reservation, Revocation};

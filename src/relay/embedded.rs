@@ -208,9 +208,9 @@ impl Embedded {
         &self.running.set_aside
     }
 
-    /// As [`Running::keep_figures`].
-    pub fn keep_figures(&self) {
-        self.running.keep_figures();
+    /// As [`Running::save_counters`].
+    pub fn save_counters(&self) {
+        self.running.save_counters();
     }
 
     /// As [`Running::stop`].

@@ -21,9 +21,9 @@ mod app_state;
 mod call_stats;
 mod certificates;
 mod connector_auth;
+mod counters;
 mod drain;
 mod earlier;
-mod figures;
 pub mod fleet;
 mod follow;
 mod invites;
@@ -54,7 +54,7 @@ mod store_error;
 mod urls;
 
 pub use connector_auth::Enrolment;
-pub use figures::EVERY as KEEP_FIGURES_EVERY;
+pub use counters::EVERY as SAVE_COUNTERS_EVERY;
 pub use handover::NotTaken;
 pub use invites::InviteTerms;
 pub use offline::{

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::figures::Passed;
+use super::counters::Passed;
 use super::handover::{self, NotTaken};
 use super::invites::{InviteTerms, TooMany};
 use super::inviting;

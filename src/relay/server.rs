@@ -37,16 +37,15 @@ use crate::net::Cidr;
 use crate::net::authority::authority;
 use crate::store::time::rfc3339;
 use crate::store::{self, DataDir, Instance, to_json};
+use crate::sync::{Thread, spawn_scoped};
 use crate::tunnel::server as tunnel;
 use crate::tunnel::ssh::ServerKey;
 
 /// Threads that answer light requests; what sites answer needs none of them. Default 8: those that wait for the disk share
 /// one save.
 const WORKERS: usize = 8;
-/// Connections to the figures at once. Default 16: few collect them.
+/// Connections to the metrics at once. Default 16: few collect them.
 const METRICS_CONNECTIONS: usize = 16;
-/// Bytes of the stack of the thread that stops the gateway. Default 128 KiB.
-const STOP_STACK: usize = 128 * 1024;
 /// Advice to callers who use a name that is not the relay's own.
 const ELSEWHERE: &str = "use the relay's own address (--public-url) or a site below its --domain";
 
@@ -62,7 +61,7 @@ pub struct Options {
     pub tunnels_by_url: bool,
     /// URL of these tunnels, if it is not below the relay's own address.
     pub tunnel_url: Option<TunnelUrl>,
-    /// Where figures are asked for, by programs of any user; nowhere where none.
+    /// Where metrics are asked for, by programs of any user; nowhere where none.
     pub metrics_listener: Option<TcpListener>,
     /// Where public ports are bound.
     pub ports: PublicPorts,
@@ -107,8 +106,8 @@ pub struct Running {
     service: Arc<Service>,
     app: Arc<AppState>,
     server: Server,
-    /// Serves the figures, where they are asked for.
-    figures: Option<Server>,
+    /// Serves the metrics, where they are asked for.
+    metrics: Option<Server>,
     tunnels: tunnel::Server,
     /// How many requests of visitors run.
     running: Box<dyn Fn() -> usize + Send + Sync>,
@@ -235,13 +234,13 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     limits.connections = options.connections.unwrap_or(limits.connections);
     let answer_time = options.answer_time;
     gateway.limits.answer_time = answer_time.unwrap_or(gateway.limits.answer_time);
-    let own_figures = fleet
+    let own_counters = fleet
         .is_some()
         .then(|| StateStore::open_for_traffic(&options.data, &mut set_aside))
         .transpose()?;
-    let traffic = own_figures.as_ref().unwrap_or(&store).snapshot();
+    let traffic = own_counters.as_ref().unwrap_or(&store).snapshot();
     let sites = SiteTable::new(&options.data, traffic.traffic.clone(), fleet.is_some());
-    let kept = (store, own_figures, sites);
+    let kept = (store, own_counters, sites);
     let rules = (options.enrolment, options.quota);
     gateway.passes_on_again = fleet.is_some();
     gateway.pass_headers = options.pass_headers;
@@ -281,7 +280,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         drain: Drain::default(),
         calls: CallStats::default(),
     });
-    let figures = options.metrics_listener.map(|listener| {
+    let metrics = options.metrics_listener.map(|listener| {
         let config = metrics_config(listener, &options.run_dir);
         Server::start(config, Arc::new(metrics::routes(&app)))
     });
@@ -300,7 +299,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         service,
         app,
         server,
-        figures: figures.transpose()?,
+        metrics: metrics.transpose()?,
         tunnels,
         running,
         watch,
@@ -311,7 +310,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     })
 }
 
-/// The figures are for whoever reaches their address: they name nobody, and whoever collects them is another user. On
+/// The metrics are for whoever reaches their address: they name nobody, and whoever collects them is another user. On
 /// loopback a web page reaches it too, by a name of its own; that is refused.
 fn metrics_config(listener: TcpListener, run_dir: &Path) -> ServerConfig {
     let address = listener.local_addr();
@@ -377,9 +376,9 @@ impl Running {
         self.service.urls.tunnel_url.as_ref()
     }
 
-    /// Where its figures are asked for.
+    /// Where its metrics are asked for.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
-        self.figures.as_ref().map(Server::addr)
+        self.metrics.as_ref().map(Server::addr)
     }
 
     /// The relay's own address, as visitors use it.
@@ -457,7 +456,7 @@ impl Running {
         let Self {
             service,
             server,
-            figures,
+            metrics,
             tunnels,
             watch,
             ..
@@ -469,25 +468,22 @@ impl Running {
         // Both at the same time, as there are two seconds for both. The thread ends with the
         // visitors' connections; where there is none, the server stops as it is dropped.
         std::thread::scope(|scope| {
-            let stopping = std::thread::Builder::new()
-                .name("relay-stop".into())
-                .stack_size(STOP_STACK)
-                .spawn_scoped(scope, move || {
-                    drop(figures);
-                    server.stop();
-                });
+            let stopping = spawn_scoped(Thread::RelayStop, scope, move || {
+                drop(metrics);
+                server.stop();
+            });
             if let Err(error) = stopping {
                 log::debug!("no thread to stop the gateway: {error}");
             }
             tunnels.stop();
         });
-        service.keep_figures();
+        service.save_counters();
         service.store.end();
     }
 
-    /// Keeps what has passed for the next start; to be called each [`EVERY`](super::figures::EVERY).
-    pub fn keep_figures(&self) {
-        self.service.keep_figures();
+    /// Saves the counters of traffic for the next start; to be called each [`EVERY`](super::counters::EVERY).
+    pub fn save_counters(&self) {
+        self.service.save_counters();
     }
 }
 

@@ -52,7 +52,7 @@ const NO_PORTS: &str = "this relay gives no public ports, only web sites. A port
 pub(super) struct Service {
     pub(super) store: StateStore,
     /// For its counters of traffic, where others share the state.
-    own_figures: Option<StateStore>,
+    own_counters: Option<StateStore>,
     pub(super) urls: PublicUrls,
     pub(super) sites: Arc<SiteTable>,
     /// True if unknown connectors need an enrolment token.
@@ -105,14 +105,14 @@ impl Sites for Service {
 
 impl Service {
     pub(super) fn new(
-        (store, own_figures, sites): (StateStore, Option<StateStore>, SiteTable),
+        (store, own_counters, sites): (StateStore, Option<StateStore>, SiteTable),
         urls: PublicUrls,
         (enrolment, quota): (Enrolment, Quota),
         looks: Option<Looks>,
     ) -> Self {
         Self {
             store,
-            own_figures,
+            own_counters,
             urls,
             sites: Arc::new(sites),
             enrolment,
@@ -419,10 +419,10 @@ impl Service {
         Ok(frees_name && released.site.is_some())
     }
 
-    /// Keeps what has passed for the next start.
-    pub(super) fn keep_figures(&self) {
+    /// Saves the counters of traffic for the next start.
+    pub(super) fn save_counters(&self) {
         let traffic = self.sites.traffic(&self.store.snapshot());
-        let store = self.own_figures.as_ref().unwrap_or(&self.store);
+        let store = self.own_counters.as_ref().unwrap_or(&self.store);
         let kept = store.update_saving(|state| {
             state.traffic = traffic.clone();
             Ok::<_, state_store::Error>(((), Saving::AtOnce))

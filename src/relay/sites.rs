@@ -3,24 +3,24 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::figures::{Kept, Passed};
+use super::counters::{Kept, Passed};
 use super::names;
 use super::state::{Application, RelayState};
-use crate::gateway::{Code, Down, Open, Site, Stats, Tell, through};
+use crate::gateway::{Code, Down, Open, Site, Tell, through};
 use crate::http::proxy::ByteStream;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
 use crate::store::time::{parse_rfc3339, unix_seconds};
 use crate::store::{DataDir, Ends};
-use crate::sync::{CopyOnWrite, Lookout, Mutex, RwLock};
-use crate::tunnel::server::{Opener, PortStats};
+use crate::sync::{CopyOnWrite, Lookout, Mutex, RwLock, Thread};
+use crate::tunnel::server::{Opener, VisitStats};
 
 /// The sites by their names, and the terms of all applications.
 #[derive(Default)]
@@ -71,7 +71,7 @@ struct Terms {
     /// How often all that its visitors had was ended.
     epoch: u64,
     /// Counters of its public port; none for a site.
-    visits: Option<Arc<PortStats>>,
+    visits: Option<Arc<VisitStats>>,
     /// Since when that, or what its site has had, is counted, in seconds since 1970.
     since: u64,
     /// Its time was over, and what was open has been ended.
@@ -108,7 +108,7 @@ impl SiteTable {
         }
     }
 
-    /// Puts an application in, in the place of what it was; its figures go on. Where its terms are others, or were
+    /// Puts an application in, in the place of what it was; its counters go on. Where its terms are others, or were
     /// over, what its visitors have open ends.
     pub(super) fn put(
         self: &Arc<Self>,
@@ -133,7 +133,7 @@ impl SiteTable {
         }
         if application.expires.is_some() {
             let (of_thread, opener) = (Arc::downgrade(self), opener.clone());
-            self.lookout.begin("relay-expiry", move || {
+            self.lookout.begin(Thread::RelayExpiry, move || {
                 of_thread.upgrade()?.end_what_is_over(&opener)
             });
         }
@@ -228,11 +228,11 @@ impl SiteTable {
     pub(super) fn passed(&self, application: &Application) -> Option<Passed> {
         let table = self.table.read();
         let terms = table.terms.get(&application.app_id)?;
-        let counters = match &application.site {
-            None => of_port(terms.visits.as_ref()?),
-            Some(site) => of_site(&table.sites.get(&site.name)?.figures),
+        let stats = match &application.site {
+            None => terms.visits.as_ref()?,
+            Some(site) => &table.sites.get(&site.name)?.stats,
         };
-        Some(Passed::of(counters, terms.since))
+        Some(Passed::of(stats, terms.since))
     }
 
     /// Visitors who are at public ports now.
@@ -242,11 +242,13 @@ impl SiteTable {
             .terms
             .values()
             .filter_map(|terms| terms.visits.as_ref());
-        ports.map(|port| port.now.load(Ordering::Relaxed)).sum()
+        ports
+            .map(|port| port.visitors.load(Ordering::Relaxed))
+            .sum()
     }
 
     /// Where the visitors of an application's public port count.
-    pub(super) fn visits(&self, application: &Application) -> Option<Arc<PortStats>> {
+    pub(super) fn visits(&self, application: &Application) -> Option<Arc<VisitStats>> {
         let table = self.table.read();
         table.terms.get(&application.app_id)?.visits.clone()
     }
@@ -270,7 +272,7 @@ impl Table {
         let was = self.terms.remove(&application.app_id);
         let ends = was.as_ref().is_some_and(|was| was.ends_with(&terms));
         if let (Some(kept), Some(visits)) = (kept, &terms.visits) {
-            go_on(of_port(visits), kept);
+            go_on(visits, kept);
         }
         terms.since = kept.map_or_else(unix_seconds, |kept| kept.since);
         if let Some(was) = was {
@@ -299,13 +301,13 @@ impl Table {
             made.renamed_at = site.since.as_deref().and_then(seconds_of);
             made.busy = self.busy(connector);
             if let Some(before) = &before {
-                made.figures = Arc::clone(&before.figures);
+                made.stats = Arc::clone(&before.stats);
                 if !ends {
                     made.open_visits = Arc::clone(&before.open_visits);
                     made.is_replaced = Arc::clone(&before.is_replaced);
                 }
             } else if let Some(kept) = kept {
-                go_on(of_site(&made.figures), kept);
+                go_on(&made.stats, kept);
             }
             self.put_in(made);
         }
@@ -385,36 +387,12 @@ impl Terms {
     }
 }
 
-/// In the order that [`Passed::of`] takes.
-fn of_port(stats: &PortStats) -> [&AtomicU64; 5] {
-    let (count, now) = (&stats.count, &stats.now);
-    [
-        count,
-        &stats.bytes_in,
-        &stats.bytes_out,
-        now,
-        &stats.last_visit,
-    ]
-}
-
-/// Counters of a site.
-fn of_site(stats: &Stats) -> [&AtomicU64; 5] {
-    let (requests, visitors) = (&stats.requests, &stats.visitors);
-    [
-        requests,
-        &stats.bytes_in,
-        &stats.bytes_out,
-        visitors,
-        &stats.last_visit,
-    ]
-}
-
 /// Counts on from what was counted before.
-fn go_on([requests, bytes_in, bytes_out, _, last_visit]: [&AtomicU64; 5], kept: Passed) {
-    requests.store(kept.requests, Ordering::Relaxed);
-    bytes_in.store(kept.bytes_in, Ordering::Relaxed);
-    bytes_out.store(kept.bytes_out, Ordering::Relaxed);
-    last_visit.store(kept.last_visit, Ordering::Relaxed);
+fn go_on(stats: &VisitStats, kept: Passed) {
+    stats.requests.store(kept.requests, Ordering::Relaxed);
+    stats.bytes_in.store(kept.bytes_in, Ordering::Relaxed);
+    stats.bytes_out.store(kept.bytes_out, Ordering::Relaxed);
+    stats.last_visit.store(kept.last_visit, Ordering::Relaxed);
 }
 
 /// Seconds since 1970 of a time.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::figures::Kept;
+use super::counters::Kept;
 use super::invites::Invites;
 use super::secret::SecretHash;
 use crate::api::relay::InvitedBy;

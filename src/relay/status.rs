@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::figures::Passed;
+use super::counters::Passed;
 use super::fleet::{FleetOverview, Held};
 use super::setup::Service;
 use super::state::{Application, Connector, RelayState, Site};

@@ -20,14 +20,11 @@ use super::query::{RowBudget, Tickets};
 use super::visitors::{Use, Visitors};
 use crate::http::{CancelToken, Request, Response};
 use crate::plugin::{GuestInForce, StatementLog};
-use crate::sync::{Mutex, Permits};
+use crate::sync::{Mutex, Permits, Thread, spawn};
 
 /// Requests that may be at work on the database's side at once, those that wait for their session's turn included; each
 /// has a thread.
 const MAX_THREADS: usize = 96;
-
-/// Stack of such a thread: the driver's deepest call is a TLS read.
-const STACK: usize = 256 << 10;
 
 /// How often statements are looked at for the time limit, and connections for idleness.
 const ROUND: Duration = Duration::from_secs(1);
@@ -113,10 +110,7 @@ impl Service {
             }
             service.is_asking.store(false, Ordering::SeqCst);
         };
-        let spawned = std::thread::Builder::new()
-            .name("sql".into())
-            .stack_size(STACK)
-            .spawn(asking);
+        let spawned = spawn(Thread::Sql, asking);
         if let Err(error) = spawned {
             self.is_asking.store(false, Ordering::SeqCst);
             log::warn!("no thread to ask whether the server accepts writes: {error}");
@@ -189,16 +183,11 @@ impl Service {
             ));
             return request.respond(Response::error(&busy));
         };
-        let spawned = std::thread::Builder::new()
-            .name("sql".into())
-            .stack_size(STACK)
-            .spawn(move || {
-                let _permits = (permit, of_visitor);
-                work(request);
-            });
-        if let Err(error) = spawned {
-            log::warn!("no thread for a request: {error}");
-        }
+        spawn(Thread::Sql, move || {
+            let _permits = (permit, of_visitor);
+            work(request);
+        })
+        .unwrap_or_else(|error| log::warn!("no thread for a request: {error}"));
     }
 
     /// Runs `ask` on a connection that holds no session, while `client` is there to be told.
@@ -259,26 +248,19 @@ impl Service {
                 service.connector.is_renamed(&name);
             }
         };
-        let spawned = std::thread::Builder::new()
-            .name("db-guest".into())
-            .stack_size(STACK)
-            .spawn(changing);
-        if let Err(error) = spawned {
-            log::warn!("no thread to change the guest account's end time: {error}");
-        }
+        spawn(Thread::DbGuest, changing).unwrap_or_else(|error| {
+            log::warn!("no thread to change the guest account's end time: {error}")
+        });
     }
 
     /// Begins to drop the temporary account, where there is one; the channel closes when that is done.
     pub(crate) fn begin_end_of_guest(&self) -> Option<Receiver<()>> {
         let guest = self.guest.clone()?;
         let (done, is_done) = crossbeam_channel::bounded(0);
-        let spawned = std::thread::Builder::new()
-            .name("db-guest".into())
-            .stack_size(STACK)
-            .spawn(move || {
-                let _done: Sender<()> = done;
-                guest.end();
-            });
+        let spawned = spawn(Thread::DbGuest, move || {
+            let _done: Sender<()> = done;
+            guest.end();
+        });
         match spawned {
             Ok(_) => Some(is_done),
             Err(error) => {

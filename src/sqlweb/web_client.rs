@@ -22,6 +22,7 @@ use crate::http::server::StreamServer;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 use crate::net::in_words;
 use crate::plugin::{GuestInForce, StatementLog};
+use crate::sync::{Thread, spawn_joined};
 
 /// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
 pub const FIRST_PORT: u16 = 8306;
@@ -406,10 +407,7 @@ fn shown(addr: SocketAddr) -> SocketAddr {
 fn watcher(service: &Arc<Service>) -> Result<(Sender<()>, JoinHandle<()>), StartError> {
     let (stop, stopped) = crossbeam_channel::bounded(0);
     let watched = service.clone();
-    let thread = std::thread::Builder::new()
-        .name("sql-watch".into())
-        .stack_size(64 << 10)
-        .spawn(move || service::watch(&watched, &stopped))
+    let thread = spawn_joined(Thread::SqlWatch, move || service::watch(&watched, &stopped))
         .map_err(system)?;
     Ok((stop, thread))
 }

@@ -4,14 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Mutex, spawn};
+use super::{Mutex, Thread, spawn};
 
 /// The longest pause between two looks. Default 1 s: a machine that wakes finds at once what ended while it slept.
 const LOOK: Duration = Duration::from_secs(1);
 /// The shortest one. Default 10 ms: rounding does not make it look all the time.
 const LEAST: Duration = Duration::from_millis(10);
-/// Bytes of the thread's stack: what ends is told to others, and noted in a file.
-const STACK: usize = 256 * 1024;
 
 /// One thread that waits for something to fall due. It exists only while there is something to wait for.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +20,7 @@ impl Lookout {
     /// called again; `None` ends the thread. To be called after what is to be waited for was noted.
     pub(crate) fn begin(
         &self,
-        name: &'static str,
+        thread: Thread,
         look: impl FnMut() -> Option<Duration> + Send + 'static,
     ) {
         let mut runs = self.0.lock();
@@ -30,7 +28,7 @@ impl Lookout {
             return;
         }
         let of_thread = self.clone();
-        match spawn(name, STACK, move || of_thread.run(look)) {
+        match spawn(thread, move || of_thread.run(look)) {
             Ok(()) => *runs = true,
             Err(error) => log::error!("no thread for what is to end by itself: {error}"),
         }
@@ -67,7 +65,7 @@ mod tests {
         let (tell, told) = crossbeam_channel::unbounded();
         for _ in 0..2 {
             let (tell, mut left) = (tell.clone(), 3);
-            lookout.begin("lookout", move || {
+            lookout.begin(Thread::Expiry, move || {
                 left -= 1;
                 let _ = tell.send(left);
                 (left > 0).then_some(Duration::ZERO)
@@ -86,7 +84,7 @@ mod tests {
         let lookout = Lookout::default();
         let (tell, told) = crossbeam_channel::unbounded();
         let mut looks = 0;
-        lookout.begin("lookout", move || {
+        lookout.begin(Thread::Expiry, move || {
             looks += 1;
             let _ = tell.send(looks);
             assert!(looks != 1 && looks != 3, "a fault");

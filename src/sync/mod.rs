@@ -19,4 +19,4 @@ pub(crate) use log_limiter::{LogLimiter, LogWindow, REFUSED};
 pub(crate) use lookout::Lookout;
 pub(crate) use memory::part_of_memory;
 pub(crate) use permit::{Permit, Permits};
-pub(crate) use spawn::spawn;
+pub(crate) use spawn::{Thread, spawn, spawn_joined, spawn_scoped};

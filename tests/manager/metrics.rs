@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use serde_json::json;
 use support::http::Client;
 use support::manager::{Far, Manager, Target};
-use support::prometheus::{Samples, parsed, promtool, value};
+use support::prometheus::{Samples, parsed, promtool, same_lines, value};
 use support::relay::with;
 use support::{TIMEOUT, free_port, wait_until};
 
@@ -75,6 +75,19 @@ fn figures_keep_the_rules_of_the_format_and_hold_no_secret() {
     ] {
         assert!(value(&of, name, &[]).unwrap() > 0.0, "{name}");
     }
+}
+
+#[test]
+fn the_page_of_the_manager_keeps_its_lines() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let id = manager.add(&with(target.app(), json!({"name": "a \\ \"b\""})));
+    far.assign();
+    manager.connected(&id);
+    let answer = manager.client().get("/metrics");
+    let text = answer.text().replace(&id, "ID");
+    let text = text.replace(env!("CARGO_PKG_VERSION"), "VERSION");
+    same_lines(&text.replace(&far.quick.url(), "SERVER"), "manager");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn large_bodies_pass_both_ways_in_constant_memory() {
         "{} KiB",
         resident_kib()
     );
-    assert!(shared.site.figures.bytes_out.load(Ordering::SeqCst) > SIZE as u64);
+    assert!(shared.site.stats.bytes_out.load(Ordering::SeqCst) > SIZE as u64);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn kept(relay: &Relay, shared: &Shared) -> Client {
         ask(relay, &mut client, path, "");
         assert!(client.answer(false).unwrap().text().starts_with(path));
     }
-    let visitors = &shared.site.figures.visitors;
+    let visitors = &shared.site.stats.visitors;
     wait_until("nobody is counted as there", || {
         visitors.load(Ordering::SeqCst) == 0
     });
@@ -187,11 +187,11 @@ fn who_leaves_a_kept_connection_ends_its_request() {
     }
     ask(&relay, &mut client, "/", BROWSER);
     assert_eq!(heard.recv_timeout(TIMEOUT), Ok("asked"));
-    assert_eq!(shared.site.figures.visitors.load(Ordering::SeqCst), 1);
+    assert_eq!(shared.site.stats.visitors.load(Ordering::SeqCst), 1);
     drop(client);
     assert_eq!(heard.recv_timeout(TIMEOUT), Ok("ended"));
     wait_until("the visitor is counted out", || {
-        shared.site.figures.visitors.load(Ordering::SeqCst) == 0
+        shared.site.stats.visitors.load(Ordering::SeqCst) == 0
     });
 }
 
@@ -230,7 +230,7 @@ fn many_kept_connections_ask_at_once_and_each_gets_its_own_answer() {
             );
         }
     }
-    let asked = shared.site.figures.requests.load(Ordering::Relaxed);
+    let asked = shared.site.stats.requests.load(Ordering::Relaxed);
     assert_eq!(asked, 40 * 22, "each was counted once");
 }
 

@@ -58,7 +58,7 @@ fn a_site_that_leads_to_its_own_relay_is_told_so_once() {
         );
         assert_eq!(passes.load(Ordering::SeqCst), turn + 1, "{lines}");
     }
-    assert_eq!(shared.site.figures.requests.load(Ordering::SeqCst), 4);
+    assert_eq!(shared.site.stats.requests.load(Ordering::SeqCst), 4);
 }
 
 /// Each of them knows its own name among those of others.

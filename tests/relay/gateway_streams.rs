@@ -68,9 +68,9 @@ fn a_websocket_passes_both_ways_and_each_way_ends_on_its_own() {
     client.socket.read_to_end(&mut rest).unwrap();
     assert_eq!(String::from_utf8_lossy(&rest), "firstgot 3000005");
     wait_until("the visitor is counted out", || {
-        shared.site.figures.visitors.load(Ordering::SeqCst) == 0
+        shared.site.stats.visitors.load(Ordering::SeqCst) == 0
     });
-    assert!(shared.site.figures.bytes_in.load(Ordering::SeqCst) > 3_000_000);
+    assert!(shared.site.stats.bytes_in.load(Ordering::SeqCst) > 3_000_000);
 }
 
 #[test]
@@ -383,7 +383,7 @@ fn one_connectors_sites_leave_room_for_others() {
     let silent = application(|mut stream| drop(stream.read_to_end(&mut Vec::new())));
     let stuck = relay.share("stuck", silent);
     let _shop = relay.share("shop", plain());
-    let visitors = || stuck.site.figures.visitors.load(Ordering::Relaxed);
+    let visitors = || stuck.site.stats.visitors.load(Ordering::Relaxed);
     let request = relay.request("GET", "stuck", "/", BROWSER);
     let mut waiting: Vec<_> = (0..8).map(|_| relay.connect()).collect();
     for client in &mut waiting {

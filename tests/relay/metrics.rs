@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use support::gateway::{Client as Visitor, application, read_request};
 use support::http::Client;
 use support::kill_on_drop::KillOnDrop;
-use support::prometheus::{Samples, parsed, program, promtool, value};
+use support::prometheus::{Samples, parsed, program, promtool, same_lines, value};
 use support::relay::{PASSWORD, Relay, body, with};
 use support::{Home, TIMEOUT, free_port, wait_until};
 
@@ -381,6 +381,12 @@ fn visitors_of_public_ports_count_and_those_who_may_not_come() {
         |n| n == 1.0,
     );
     assert_eq!(figure(&figures(&relay), "port_connections_total", &[]), 2.0);
+}
+
+#[test]
+fn the_page_of_the_relay_keeps_its_lines() {
+    let text = text(&Relay::start(&[METRICS]));
+    same_lines(&text.replace(env!("CARGO_PKG_VERSION"), "VERSION"), "relay");
 }
 
 #[test]

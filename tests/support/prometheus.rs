@@ -8,6 +8,22 @@ use std::process::{Command, Stdio};
 /// A sample: its name and labels, and its value.
 pub type Samples = BTreeMap<(String, BTreeMap<String, String>), f64>;
 
+/// Compares a page with `tests/data/metrics-NAME.txt`, but for the values; `POSTERN_BLESS=1` writes that file.
+#[track_caller]
+pub fn same_lines(text: &str, name: &str) {
+    let kept = format!("../data/metrics-{name}.txt");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(kept);
+    let line = |line: &str| match line.rsplit_once(' ') {
+        Some((sample, _)) if !line.starts_with('#') => format!("{sample}\n"),
+        _ => format!("{line}\n"),
+    };
+    let now: String = text.lines().map(line).collect();
+    if std::env::var_os("POSTERN_BLESS").is_some_and(|value| !value.is_empty()) {
+        std::fs::write(&path, &now).unwrap();
+    }
+    assert_eq!(now, std::fs::read_to_string(&path).unwrap());
+}
+
 /// The samples of a text that keeps every rule of the format, and the names' own.
 #[track_caller]
 pub fn parsed(text: &str) -> Samples {

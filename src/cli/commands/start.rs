@@ -28,8 +28,9 @@ use crate::cli::{browser, logging, port_holder, serve};
 use crate::manager::server_store::ServerStore;
 use crate::manager::{self, Options, Running, ServerAccess, ServerUrl, StandIn};
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
-use crate::relay::{self, KEEP_FIGURES_EVERY};
+use crate::relay::{self, SAVE_COUNTERS_EVERY};
 use crate::store::{ClaimError, CredentialStore, DataDir, Instance, RunDir};
+use crate::sync::{Thread, spawn_scoped};
 
 /// The page's port where none is named.
 const DEFAULT_PORT: u16 = 8181;
@@ -234,9 +235,9 @@ impl OwnRelay {
                 );
             }
         }
-        while stopped.recv_timeout(KEEP_FIGURES_EVERY) == Err(RecvTimeoutError::Timeout) {
+        while stopped.recv_timeout(SAVE_COUNTERS_EVERY) == Err(RecvTimeoutError::Timeout) {
             if let Some(embedded) = &self.embedded {
-                embedded.keep_figures();
+                embedded.save_counters();
             }
         }
     }
@@ -352,9 +353,7 @@ fn stop(running: Running, embedded: Option<Embedded>) {
     std::thread::scope(|scope| {
         if let Some(embedded) = embedded {
             // Ends with the relay; where there is no thread, the relay stops as it is dropped.
-            let stopping = std::thread::Builder::new()
-                .name("embedded-stop".into())
-                .spawn_scoped(scope, move || embedded.stop());
+            let stopping = spawn_scoped(Thread::EmbeddedStop, scope, move || embedded.stop());
             if let Err(error) = stopping {
                 log::debug!("no thread to stop the relay: {error}");
             }

@@ -1,28 +1,68 @@
-//! Figures as Prometheus reads them: its text format, version 0.0.4.
+//! Metrics as Prometheus reads them: its text format, version 0.0.4.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use super::histogram::{BOUNDS, Durations};
+use super::metric::{Family, Metric, Page, Values};
 
 /// The media type.
 pub(crate) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Names and values; the names differ from each other.
-pub(crate) type Labels<'a> = &'a [(&'static str, &'a str)];
+pub(crate) type Labels<'a> = [(&'static str, &'a str)];
 
 /// A text in the making: families, each followed by its samples, which differ in their labels.
 #[derive(Default)]
 pub(crate) struct Exposition(String);
 
+impl Page for Exposition {
+    fn put(&mut self, family: Family, values: Values) {
+        self.begin(family);
+        self.samples(family.name, &[], values);
+    }
+}
+
 impl Exposition {
-    /// Begins the family `name`; `kind` is `gauge`, `counter` or `histogram`. The help is one line.
-    pub(crate) fn family(&mut self, name: &str, kind: &str, help: &str) {
+    /// Adds the metrics of several things, each with its labels; also a metric that none of them has.
+    pub(crate) fn add_each<'a, T>(
+        &mut self,
+        metrics: &[Metric<T>],
+        things: &[(impl AsRef<Labels<'a>>, T)],
+    ) {
+        for metric in metrics {
+            self.begin(metric.family);
+            for (labels, thing) in things {
+                let values = (metric.read)(thing);
+                self.samples(metric.family.name, labels.as_ref(), values);
+            }
+        }
+    }
+
+    /// The text.
+    pub(crate) fn into_text(self) -> String {
+        self.0
+    }
+
+    fn begin(&mut self, Family { name, kind, help }: Family) {
         self.line(format_args!("# HELP {name} {help}"));
         self.line(format_args!("# TYPE {name} {kind}"));
     }
 
-    /// A sample of the family that was begun.
-    pub(crate) fn sample(&mut self, name: &str, labels: Labels<'_>, value: impl Display) {
+    fn samples(&mut self, name: &str, labels: &Labels<'_>, values: Values) {
+        match values {
+            Values::None => {}
+            Values::Whole(value) => self.sample(name, labels, value),
+            Values::Real(value) => self.sample(name, labels, value),
+            Values::By(label, counts) => {
+                for (kind, count) in counts {
+                    self.sample(name, &[labels, &[(label, kind)]].concat(), count);
+                }
+            }
+            Values::Took(took) => self.histogram(name, labels, &took),
+        }
+    }
+
+    fn sample(&mut self, name: &str, labels: &Labels<'_>, value: impl Display) {
         self.0.push_str(name);
         for (n, (label, text)) in labels.iter().enumerate() {
             let before = if n == 0 { '{' } else { ',' };
@@ -33,14 +73,8 @@ impl Exposition {
         self.line(format_args!("{end} {value}"));
     }
 
-    /// A family of one sample without labels.
-    pub(crate) fn single(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
-        self.family(name, kind, help);
-        self.sample(name, &[], value);
-    }
-
     /// The samples of a histogram whose unit is seconds.
-    pub(crate) fn histogram(&mut self, name: &str, labels: Labels<'_>, of: &Durations) {
+    fn histogram(&mut self, name: &str, labels: &Labels<'_>, of: &Durations) {
         let bounds = BOUNDS.iter().map(|(_, written)| *written);
         let mut all = 0;
         for (count, bound) in of.counts.iter().zip(bounds.chain(["+Inf"])) {
@@ -50,11 +84,6 @@ impl Exposition {
         }
         self.sample(&format!("{name}_sum"), labels, Seconds(of.micros));
         self.sample(&format!("{name}_count"), labels, all);
-    }
-
-    /// The text.
-    pub(crate) fn into_text(self) -> String {
-        self.0
     }
 
     fn line(&mut self, line: impl Display) {

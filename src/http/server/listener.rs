@@ -18,9 +18,8 @@ use super::server_state::ServerState;
 use super::threads::Threads;
 use crate::http::proxy::ClientStream;
 use crate::net::{Acceptor, Pause, keep_alive};
+use crate::sync::Thread;
 
-/// Bytes of the accepting thread's stack. Code that is not optimised needs more.
-const STACK: usize = if cfg!(debug_assertions) { 256 } else { 96 } * 1024;
 /// Pause after an accept or a thread that failed for want of files, memory or threads.
 const BACK_OFF: Duration = Duration::from_millis(20);
 /// Silence after which the kernel asks whether the client is still there.
@@ -69,7 +68,7 @@ impl Listener {
         let threads = Threads::new(&state);
         let (theirs, own) = (Arc::clone(&state), Arc::clone(&threads));
         let take = move |accepted| admit_or_pause(&theirs, &own, accepted);
-        let acceptor = Acceptor::start(config.listener, ("http-accept", STACK), take)?;
+        let acceptor = Acceptor::start(config.listener, Thread::HttpAccept, take)?;
         Ok(Listener {
             state,
             threads,

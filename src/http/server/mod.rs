@@ -45,5 +45,5 @@ pub(crate) use budget::{raise_open_files, wanted_files};
 pub use listener::StreamServer;
 pub(super) use listener::{Listener, ListenerConfig};
 pub(crate) use parking_lot::{Next, Parkable, Parked, ParkingLot, Steps, carry};
-pub(crate) use proc_net::{ListeningSocket, listening};
+pub(crate) use proc_net::{ListedSocket, listening};
 pub(crate) use requests::{End, HeadNow, Requests};

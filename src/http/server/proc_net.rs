@@ -1,6 +1,6 @@
-//! The owner of one TCP socket from the kernel's list in `/proc/net/tcp` and `tcp6`, for kernels that `sock_diag` cannot
-//! ask: gVisor has no such protocol, and OpenWrt and other small kernels leave `inet_diag` out. The web client would let
-//! nobody in there.
+//! The kernel's lists of TCP sockets, `/proc/net/tcp` and `tcp6`: the owner of one, for kernels that `sock_diag` cannot ask
+//! (gVisor has no such protocol, and OpenWrt and other small kernels leave `inet_diag` out; the web client would let
+//! nobody in there), and what listens.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -12,6 +12,21 @@ use super::socket_owner::Owner;
 const PIECE: usize = 8 * 1024;
 /// Lines of a list that are looked at for listeners; Linux lists those first.
 const MAX_LISTED: usize = 4096;
+/// `TCP_LISTEN` (net/tcp_states.h).
+const LISTENS: u8 = 10;
+
+/// A line of a list; mapped addresses are IPv4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ListedSocket {
+    /// Its own end.
+    pub(crate) address: SocketAddr,
+    pub(crate) peer: SocketAddr,
+    pub(crate) state: u8,
+    /// Number of its user.
+    pub(crate) user: u32,
+    /// Names it in the lists of files that processes have open.
+    pub(crate) inode: u64,
+}
 
 /// The owner of the socket whose own end is `client` and whose peer is `ours`; `None` where it is not listed.
 ///
@@ -19,84 +34,73 @@ const MAX_LISTED: usize = 4096;
 /// mapped addresses.
 pub(super) fn owner(client: SocketAddr, ours: SocketAddr) -> io::Result<Option<Owner>> {
     if client.ip().to_canonical().is_ipv4() {
-        let found = lookup("/proc/net/tcp", &key(client, ours, false))?;
+        let found = find(open("/proc/net/tcp")?, client, ours)?;
         if found.is_some() {
             return Ok(found);
         }
     }
-    match lookup("/proc/net/tcp6", &key(client, ours, true)) {
+    match open("/proc/net/tcp6") {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None), // no IPv6 here
-        found => found,
+        table => find(table?, client, ours),
     }
 }
 
-fn lookup(table: &str, key: &str) -> io::Result<Option<Owner>> {
-    find(BufReader::with_capacity(PIECE, File::open(table)?), key)
+/// The TCP sockets that listen; none where the kernel has no such list.
+pub(crate) fn listening() -> Vec<ListedSocket> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(open);
+    tables
+        .into_iter()
+        .flatten()
+        .flat_map(listening_in)
+        .collect()
 }
 
-/// The owner of the first line whose local and remote address are `key`.
-fn find(mut table: impl BufRead, key: &str) -> io::Result<Option<Owner>> {
-    let mut line = String::new();
-    while table.read_line(&mut line)? > 0 {
-        if let Some(owner) = parse_line(&line, key) {
-            return Ok(Some(owner));
+fn open(table: &str) -> io::Result<BufReader<File>> {
+    Ok(BufReader::with_capacity(PIECE, File::open(table)?))
+}
+
+fn find(table: impl BufRead, client: SocketAddr, ours: SocketAddr) -> io::Result<Option<Owner>> {
+    let canonical = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
+    let (client, ours) = (canonical(client), canonical(ours));
+    for line in sockets(table) {
+        let Some(socket) = line? else { continue };
+        if (socket.address, socket.peer) == (client, ours) {
+            return Ok(Some(Owner::of(socket.state, socket.user, socket.inode)));
         }
-        line.clear();
     }
     Ok(None)
 }
 
-/// `sl: local remote state tx:rx tr:when retransmits uid timeout inode …`
-fn parse_line(line: &str, key: &str) -> Option<Owner> {
-    let rest = line.split_once(": ")?.1.trim_start().strip_prefix(key)?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = u8::from_str_radix(fields.next()?, 16).ok()?;
-    let uid = fields.nth(3)?.parse().ok()?;
-    let inode = fields.nth(1)?.parse().ok()?;
-    Some(Owner::of(state, uid, inode))
+fn listening_in(table: impl BufRead) -> impl Iterator<Item = ListedSocket> {
+    let lines = sockets(table).map_while(Result::ok).take(MAX_LISTED);
+    lines.flatten().filter(|socket| socket.state == LISTENS)
 }
 
-/// A socket that listens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ListeningSocket {
-    /// Where; mapped addresses are IPv4.
-    pub(crate) address: SocketAddr,
-    /// Number of its user.
-    pub(crate) user: u32,
-    /// Names it in the lists of files that processes have open.
-    pub(crate) inode: u64,
-}
-
-/// The TCP sockets that listen; none where the kernel has no such list.
-pub(crate) fn listening() -> Vec<ListeningSocket> {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
-    let tables = tables.iter().filter_map(|table| File::open(table).ok());
-    tables
-        .flat_map(|table| listening_in(BufReader::with_capacity(PIECE, table)))
-        .collect()
-}
-
-fn listening_in(table: impl BufRead) -> Vec<ListeningSocket> {
-    let lines = table.lines().map_while(Result::ok).take(MAX_LISTED);
-    lines.filter_map(|line| listening_line(&line)).collect()
-}
-
-fn listening_line(line: &str) -> Option<ListeningSocket> {
-    /// `TCP_LISTEN` (net/tcp_states.h).
-    const LISTENS: &str = "0A";
-    let mut fields = line.split_once(": ")?.1.split_ascii_whitespace();
-    let address = address(fields.next()?)?;
-    let is_listening = fields.nth(1)? == LISTENS;
-    let user = fields.nth(3)?.parse().ok()?;
-    let inode = fields.nth(1)?.parse().ok()?;
-    is_listening.then_some(ListeningSocket {
-        address,
-        user,
-        inode,
+/// The socket of each line; of the first, which names the columns, none.
+fn sockets(mut table: impl BufRead) -> impl Iterator<Item = io::Result<Option<ListedSocket>>> {
+    let mut line = String::new();
+    std::iter::from_fn(move || {
+        line.clear();
+        match table.read_line(&mut line) {
+            Ok(0) => None,
+            read => Some(read.map(|_| socket(&line))),
+        }
     })
 }
 
-/// The reverse of [`end`].
+/// `sl: local remote state tx:rx tr:when retransmits uid timeout inode …`
+fn socket(line: &str) -> Option<ListedSocket> {
+    let mut fields = line.split_once(": ")?.1.split_ascii_whitespace();
+    Some(ListedSocket {
+        address: address(fields.next()?)?,
+        peer: address(fields.next()?)?,
+        state: u8::from_str_radix(fields.next()?, 16).ok()?,
+        user: fields.nth(3)?.parse().ok()?,
+        inode: fields.nth(1)?.parse().ok()?,
+    })
+}
+
+/// Addresses stand there as 32-bit words in the machine's own byte order.
 fn address(text: &str) -> Option<SocketAddr> {
     let (words, port) = text.split_once(':')?;
     let word = |at: usize| {
@@ -113,26 +117,6 @@ fn address(text: &str) -> Option<SocketAddr> {
     };
     let port = u16::from_str_radix(port, 16).ok()?;
     Some(SocketAddr::new(ip.to_canonical(), port))
-}
-
-/// The client's end and ours as the table writes them, the client's first, with a space
-/// after each.
-fn key(client: SocketAddr, ours: SocketAddr, v6: bool) -> String {
-    format!("{} {} ", end(client, v6), end(ours, v6))
-}
-
-/// Addresses stand there as 32-bit words in the machine's own byte order.
-fn end(address: SocketAddr, v6: bool) -> String {
-    let octets = match (address.ip().to_canonical(), v6) {
-        (IpAddr::V4(ip), false) => ip.octets().to_vec(),
-        (IpAddr::V4(ip), true) => ip.to_ipv6_mapped().octets().to_vec(),
-        (IpAddr::V6(ip), _) => ip.octets().to_vec(),
-    };
-    let words = octets.chunks_exact(4).map(|word| {
-        let word = word.try_into().expect("a word has four bytes");
-        format!("{:08X}", u32::from_ne_bytes(word))
-    });
-    format!("{}:{:04X}", words.collect::<String>(), address.port())
 }
 
 #[cfg(test)]
@@ -158,39 +142,32 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn look(table: &str, client: &str, ours: &str, v6: bool) -> Option<Owner> {
-        find(table.as_bytes(), &key(at(client), at(ours), v6)).unwrap()
+    fn look(table: &str, client: &str, ours: &str) -> Option<Owner> {
+        find(table.as_bytes(), at(client), at(ours)).unwrap()
     }
 
     #[test]
     fn the_owner_is_read_from_the_clients_line() {
         let ours = "127.0.0.1:8306";
         assert_eq!(
-            look(TABLE, "127.0.0.1:40000", ours, false),
+            look(TABLE, "127.0.0.1:40000", ours),
             Some(Owner::User(1000))
         );
+        assert_eq!(look(TABLE, "127.0.0.1:40002", ours), Some(Owner::User(0)));
+        assert_eq!(look(TABLE, "127.0.0.1:40001", ours), Some(Owner::Orphan));
         assert_eq!(
-            look(TABLE, "127.0.0.1:40002", ours, false),
-            Some(Owner::User(0))
-        );
-        assert_eq!(
-            look(TABLE, "127.0.0.1:40001", ours, false),
-            Some(Owner::Orphan)
-        );
-        assert_eq!(
-            look(TABLE, "127.0.0.1:40004", ours, false),
+            look(TABLE, "127.0.0.1:40004", ours),
             Some(Owner::Orphan),
             "a socket that is still connecting was not accepted"
         );
-        assert_eq!(look(TABLE, "127.0.0.1:40009", ours, false), None);
-        assert_eq!(look(TABLE, "127.0.0.1:40000", "127.0.0.1:1", false), None);
-        assert_eq!(look("", "127.0.0.1:40000", ours, false), None);
+        assert_eq!(look(TABLE, "127.0.0.1:40009", ours), None);
+        assert_eq!(look(TABLE, "127.0.0.1:40000", "127.0.0.1:1"), None);
+        assert_eq!(look("", "127.0.0.1:40000", ours), None);
         assert_eq!(
             look(
                 "   1: 0100007F:9C40 0100007F:2072 01",
                 "127.0.0.1:40000",
-                ours,
-                false
+                ours
             ),
             None
         );
@@ -199,9 +176,8 @@ mod tests {
     #[test]
     fn listeners_are_found_with_their_addresses_and_users() {
         let found = |table: &str| -> Vec<String> {
-            let found = listening_in(table.as_bytes());
-            let shown = |of: &ListeningSocket| format!("{} {} {}", of.address, of.user, of.inode);
-            found.iter().map(shown).collect()
+            let shown = |of: ListedSocket| format!("{} {} {}", of.address, of.user, of.inode);
+            listening_in(table.as_bytes()).map(shown).collect()
         };
         assert_eq!(found(TABLE), ["127.0.0.1:8306 0 100"]);
         assert!(found(TABLE6).is_empty());
@@ -212,10 +188,10 @@ mod tests {
     #[test]
     fn the_other_table_holds_ipv6_and_mapped_addresses() {
         assert_eq!(
-            look(TABLE6, "[::1]:40000", "[::1]:8306", true),
+            look(TABLE6, "[::1]:40000", "[::1]:8306"),
             Some(Owner::User(33))
         );
-        let mapped = look(TABLE6, "[::ffff:127.0.0.1]:40003", "127.0.0.1:8306", true);
+        let mapped = look(TABLE6, "[::ffff:127.0.0.1]:40003", "127.0.0.1:8306");
         assert_eq!(mapped, Some(Owner::User(34)));
     }
 }

@@ -9,7 +9,6 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::thread;
 use std::time::Duration;
 
 use super::admitted::Admitted;
@@ -17,12 +16,8 @@ use super::connection::{self, Work};
 use super::parked;
 use super::parking_lot::{Next, Parked, ParkingLot, Steps, carry};
 use super::server_state::ServerState;
+use crate::sync::{Thread, spawn};
 
-/// Bytes of stack of a connection's thread: its buffers are on the heap. Code that is not
-/// optimised needs more.
-const STACK: usize = if cfg!(debug_assertions) { 256 } else { 96 } * 1024;
-/// Stack size if a gateway may seal and write for a tunnel there, or speak TLS.
-const GATEWAY_STACK: usize = if cfg!(debug_assertions) { 768 } else { 256 } * 1024;
 /// Threads that serve the connections of a server.
 pub(super) struct Threads {
     state: Arc<ServerState>,
@@ -40,18 +35,14 @@ impl Threads {
 
     /// Serves a connection on a thread. An error says that there is none for it, and it has ended.
     pub(super) fn serve(self: &Arc<Self>, one: Admitted, work: Work) -> io::Result<()> {
-        let stack = match self.state.gateway {
-            Some(_) => GATEWAY_STACK,
-            None => STACK,
+        let thread = match self.state.gateway {
+            Some(_) => Thread::HttpConnOfGateway,
+            None => Thread::HttpConn,
         };
         let threads = Arc::clone(self);
         // Serves one connection; ends with it, when its socket is shut down from outside, or when the
         // connection is parked.
-        let spawned = thread::Builder::new()
-            .name("http-conn".into())
-            .stack_size(stack)
-            .spawn(move || threads.run(one, work));
-        spawned.map(drop)
+        spawn(thread, move || threads.run(one, work))
     }
 }
 
@@ -89,10 +80,7 @@ impl Threads {
         let lot = Arc::new(ParkingLot::new()?);
         let (threads, own) = (Arc::clone(self), Arc::clone(&lot));
         // A thread because it waits; ends with the server.
-        thread::Builder::new()
-            .name("http-parked".into())
-            .stack_size(GATEWAY_STACK)
-            .spawn(move || carry(&threads, &own))?;
+        spawn(Thread::HttpParked, move || carry(&threads, &own))?;
         Ok(lot)
     }
 }

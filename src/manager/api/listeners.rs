@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::answer::Answer;
-use crate::http::server::{ListeningSocket, listening};
+use crate::http::server::{ListedSocket, listening};
 use crate::http::{Request, Response};
 use crate::manager::app_state::AppState;
 
@@ -48,7 +48,7 @@ pub(super) fn list(_: &Arc<AppState>, _: &Request) -> Answer {
 }
 
 /// By port, without those of processes that are called `ours`.
-fn shown(sockets: &[ListeningSocket], owners: &HashMap<u64, String>, ours: &str) -> Vec<Listener> {
+fn shown(sockets: &[ListedSocket], owners: &HashMap<u64, String>, ours: &str) -> Vec<Listener> {
     let listeners = sockets.iter().map(|socket| Listener {
         port: socket.address.port(),
         ip: reached_at(socket.address.ip()),
@@ -122,10 +122,12 @@ fn name_of(process: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn socket(address: &str, inode: u64) -> ListeningSocket {
+    fn socket(address: &str, inode: u64) -> ListedSocket {
         let address = address.parse().unwrap();
-        ListeningSocket {
+        ListedSocket {
             address,
+            peer: address,
+            state: 10,
             user: 0,
             inode,
         }

@@ -1,196 +1,170 @@
-//! `/metrics`: figures of this process for Prometheus.
+//! `/metrics`: metrics of this process for Prometheus.
 
-use std::fmt::Display;
 use std::sync::Arc;
 
-use crate::http::metrics::{Durations, Exposition, Labels, MEDIA_TYPE, add_process};
+use crate::http::metrics::Values::{self, By, Took};
+use crate::http::metrics::{
+    Counts, Exposition, MEDIA_TYPE, Metric, Page, add_process, counter, gauge, histogram, wide,
+};
 use crate::http::{Request, Response};
 use crate::manager::app_state::AppState;
-use crate::manager::connection::{ConnectResult, ConnectionState, Figures, latency_ms};
+use crate::manager::apps::app::AppConfig;
+use crate::manager::connection::{ConnectResult, ConnectionState, ConnectionStats, latency_ms};
 use crate::store;
 use crate::tunnel::client::{Snapshot, Status};
 
 /// A connection and what is counted of it.
 struct Connection {
     result: ConnectResult,
-    figures: Figures,
+    stats: ConnectionStats,
 }
 
-/// A family of figures of several things, and how those of one are told.
-struct Family<T> {
-    name: &'static str,
-    kind: &'static str,
-    help: &'static str,
-    tell: fn(&T, &mut Samples<'_>),
-}
+const APPLICATIONS: [Metric<Vec<AppConfig>>; 1] = [gauge(
+    "postern_applications",
+    "Applications, connected or not.",
+    |apps| wide(apps.len()).into(),
+)];
 
-/// The samples of one thing in one family.
-struct Samples<'a> {
-    text: &'a mut Exposition,
-    name: &'static str,
-    labels: Labels<'a>,
-}
-
-/// Families of applications.
-const APPLICATIONS: [Family<Connection>; 15] = [
-    Family {
-        name: "postern_application_connected",
-        kind: "gauge",
-        help: "1 if the application is connected.",
-        tell: |of, to| to.value([u8::from(of.result.status == ConnectionState::Connected)]),
-    },
-    Family {
-        name: "postern_application_failing",
-        kind: "gauge",
-        help: "1 if the connected application does not answer.",
-        tell: |of, to| {
-            to.value(
-                of.result
-                    .health
-                    .iter()
-                    .map(|it| u8::from(it.error.is_some())),
-            )
+/// Metrics of connected applications.
+const CONNECTIONS: [Metric<Connection>; 15] = [
+    gauge(
+        "postern_application_connected",
+        "1 if the application is connected.",
+        |of| u64::from(of.result.status == ConnectionState::Connected).into(),
+    ),
+    gauge(
+        "postern_application_failing",
+        "1 if the connected application does not answer.",
+        |of| {
+            let health = of.result.health.as_ref();
+            health.map(|it| u64::from(it.error.is_some())).into()
         },
-    },
-    Family {
-        name: "postern_application_received_bytes_total",
-        kind: "counter",
-        help: "Bytes from visitors through the current tunnel.",
-        tell: |of, to| to.value([of.result.bytes_in]),
-    },
-    Family {
-        name: "postern_application_sent_bytes_total",
-        kind: "counter",
-        help: "Bytes to visitors through the current tunnel.",
-        tell: |of, to| to.value([of.result.bytes_out]),
-    },
-    Family {
-        name: "postern_application_reconnects_total",
-        kind: "counter",
-        help: "Reconnects of the current tunnel.",
-        tell: |of, to| to.value([of.result.reconnects]),
-    },
-    Family {
-        name: "postern_application_streams",
-        kind: "gauge",
-        help: "Open streams of the current tunnel.",
-        tell: |of, to| to.value(of.figures.tunnel.iter().map(|it| it.streams)),
-    },
-    Family {
-        name: "postern_application_streams_total",
-        kind: "counter",
-        help: "Streams opened by the current tunnel.",
-        tell: |of, to| to.value(of.figures.tunnel.iter().map(|it| it.opened)),
-    },
-    Family {
-        name: "postern_application_visitors",
-        kind: "gauge",
-        help: "Current visitors.",
-        tell: |of, to| to.value(of.result.visitors.iter().map(|it| it.now)),
-    },
-    Family {
-        name: "postern_application_requests_total",
-        kind: "counter",
-        help: "Requests, or streams, of visitors since the application was connected.",
-        tell: |of, to| to.value(of.result.visitors.iter().map(|it| it.requests)),
-    },
-    Family {
-        name: "postern_application_latency_seconds",
-        kind: "gauge",
-        help: "Last round-trip time of the tunnel.",
-        tell: |of, to| to.value(of.result.latency_ms.map(seconds)),
-    },
-    Family {
-        name: "postern_application_answers_total",
-        kind: "counter",
-        help: "Requests by status class; for databases, statements by result.",
-        tell: |of, to| {
-            to.by(
-                "class",
-                of.figures.answers.iter().flat_map(|it| it.0.clone()),
-            )
+    ),
+    counter(
+        "postern_application_received_bytes_total",
+        "Bytes from visitors through the current tunnel.",
+        |of| of.result.bytes_in.into(),
+    ),
+    counter(
+        "postern_application_sent_bytes_total",
+        "Bytes to visitors through the current tunnel.",
+        |of| of.result.bytes_out.into(),
+    ),
+    counter(
+        "postern_application_reconnects_total",
+        "Reconnects of the current tunnel.",
+        |of| of.result.reconnects.into(),
+    ),
+    gauge(
+        "postern_application_streams",
+        "Open streams of the current tunnel.",
+        |of| of.stats.tunnel.as_ref().map(|it| it.streams).into(),
+    ),
+    counter(
+        "postern_application_streams_total",
+        "Streams opened by the current tunnel.",
+        |of| of.stats.tunnel.as_ref().map(|it| it.opened).into(),
+    ),
+    gauge("postern_application_visitors", "Current visitors.", |of| {
+        of.result.visitors.as_ref().map(|it| it.now).into()
+    }),
+    counter(
+        "postern_application_requests_total",
+        "Requests, or streams, of visitors since the application was connected.",
+        |of| of.result.visitors.as_ref().map(|it| it.requests).into(),
+    ),
+    gauge(
+        "postern_application_latency_seconds",
+        "Last round-trip time of the tunnel.",
+        |of| of.result.latency_ms.map(seconds).into(),
+    ),
+    counter(
+        "postern_application_answers_total",
+        "Requests by status class; for databases, statements by result.",
+        |of| {
+            let answers = of.stats.answers.as_ref();
+            answers.map(|it| By("class", it.0.clone())).into()
         },
-    },
-    Family {
-        name: "postern_application_answer_duration_seconds",
-        kind: "histogram",
-        help: "Duration of these requests.",
-        tell: |of, to| to.durations(of.figures.answers.iter().map(|it| it.1)),
-    },
-    Family {
-        name: "postern_application_first_byte_seconds",
-        kind: "histogram",
-        help: "Time from a request to the first byte of its answer.",
-        tell: |of, to| to.durations(of.figures.requests.iter().map(|it| it.first_byte.read())),
-    },
-    Family {
-        name: "postern_application_refusals_total",
-        kind: "counter",
-        help: "Requests refused here or answered incompletely, by cause.",
-        tell: |of, to| to.by_cause(of.figures.requests.iter().flat_map(|it| it.refusals())),
-    },
-    Family {
-        name: "postern_application_stream_refusals_total",
-        kind: "counter",
-        help: "Failed streams, by cause: max_streams (or no room), or target (no answer there).",
-        tell: |of, to| {
-            let (full, target) = of.figures.tunnel.as_ref().map_or((0, 0), |it| it.refused);
-            to.by_cause([("max_streams", full), ("target", target)]);
+    ),
+    histogram(
+        "postern_application_answer_duration_seconds",
+        "Duration of these requests.",
+        |of| of.stats.answers.as_ref().map(|it| Took(it.1)).into(),
+    ),
+    histogram(
+        "postern_application_first_byte_seconds",
+        "Time from a request to the first byte of its answer.",
+        |of| {
+            let requests = of.stats.requests.as_ref();
+            requests.map(|it| Took(it.first_byte.read())).into()
         },
-    },
+    ),
+    counter(
+        "postern_application_refusals_total",
+        "Requests refused here or answered incompletely, by cause.",
+        |of| {
+            let requests = of.stats.requests.as_ref();
+            requests.map(|it| by_cause(it.refusals())).into()
+        },
+    ),
+    counter(
+        "postern_application_stream_refusals_total",
+        "Failed streams, by cause: max_streams (or no room), or target (no answer there).",
+        |of| {
+            let tunnel = of.stats.tunnel.as_ref();
+            let refused = tunnel.map(|it| it.refused);
+            let by = |(full, target)| by_cause(vec![("max_streams", full), ("target", target)]);
+            refused.map(by).into()
+        },
+    ),
 ];
 
-/// Families of main tunnels, of which one may have no tunnel.
-const MAIN_TUNNELS: [Family<Option<Snapshot>>; 3] = [
-    Family {
-        name: "postern_main_tunnel_up",
-        kind: "gauge",
-        help: "1 if the main tunnel of a server is connected.",
-        tell: |of, to| to.value([u8::from(of.iter().any(|it| it.status == Status::Connected))]),
-    },
-    Family {
-        name: "postern_main_tunnel_reconnects_total",
-        kind: "counter",
-        help: "Reconnects of the main tunnel.",
-        tell: |of, to| to.value([of.as_ref().map_or(0, |of| of.reconnects)]),
-    },
-    Family {
-        name: "postern_main_tunnel_latency_seconds",
-        kind: "gauge",
-        help: "Last round-trip time of the main tunnel.",
-        tell: |of, to| to.value(of.as_ref().and_then(latency_ms).map(seconds)),
-    },
+/// Metrics of main tunnels, of which one may have no tunnel.
+const MAIN_TUNNELS: [Metric<Option<Snapshot>>; 3] = [
+    gauge(
+        "postern_main_tunnel_up",
+        "1 if the main tunnel of a server is connected.",
+        |of| {
+            let is_up = of.as_ref().is_some_and(|it| it.status == Status::Connected);
+            u64::from(is_up).into()
+        },
+    ),
+    counter(
+        "postern_main_tunnel_reconnects_total",
+        "Reconnects of the main tunnel.",
+        |of| of.as_ref().map_or(0, |of| of.reconnects).into(),
+    ),
+    gauge(
+        "postern_main_tunnel_latency_seconds",
+        "Last round-trip time of the main tunnel.",
+        |of| of.as_ref().and_then(latency_ms).map(seconds).into(),
+    ),
 ];
 
-impl Samples<'_> {
-    fn value(&mut self, value: impl IntoIterator<Item = impl Display>) {
-        for value in value {
-            self.text.sample(self.name, self.labels, value);
-        }
-    }
+const FAILURES: [Metric<AppState>; 2] = [
+    counter(
+        "postern_connect_failures_total",
+        "Failed attempts to connect an application, by cause.",
+        |core| {
+            let failures = core.connections.failures();
+            By("cause", failures.into_iter().collect())
+        },
+    ),
+    counter(
+        "postern_store_errors_total",
+        "Failures to use a file of the per-user directory.",
+        |_| store::errors().into(),
+    ),
+];
 
-    /// A count for each value of another label.
-    fn by(&mut self, label: &'static str, counts: impl IntoIterator<Item = (&'static str, u64)>) {
-        for (kind, count) in counts {
-            let labels = [self.labels, &[(label, kind)]].concat();
-            self.text.sample(self.name, &labels, count);
-        }
-    }
-
-    /// Causes that never occurred are left out: each would be a line an application.
-    fn by_cause(&mut self, counts: impl IntoIterator<Item = (&'static str, u64)>) {
-        self.by("cause", counts.into_iter().filter(|(_, count)| *count > 0));
-    }
-
-    fn durations(&mut self, took: impl IntoIterator<Item = Durations>) {
-        for took in took {
-            self.text.histogram(self.name, self.labels, &took);
-        }
-    }
+/// Causes that never occurred are left out: each would be a line an application.
+fn by_cause(mut counts: Counts) -> Values {
+    counts.retain(|(_, count)| *count > 0);
+    By("cause", counts)
 }
 
-fn seconds(ms: f64) -> f64 {
-    ms / 1000.0
+fn seconds(ms: f64) -> Values {
+    Values::Real(ms / 1000.0)
 }
 
 pub(super) fn show(core: &Arc<AppState>, request: Request) {
@@ -200,63 +174,27 @@ pub(super) fn show(core: &Arc<AppState>, request: Request) {
 fn text(core: &AppState) -> String {
     let mut text = Exposition::default();
     let apps = core.apps.list().unwrap_or_default();
-    let help = "Applications, connected or not.";
-    text.single("postern_applications", "gauge", help, apps.len());
+    text.add(&APPLICATIONS, &apps);
     let connections: Vec<_> = apps
         .iter()
         .filter_map(|app| {
-            let figures = core.connections.find(&app.id)?.figures();
+            let stats = core.connections.find(&app.id)?.stats();
             let result = core.connections.result(&app.id)?;
-            let labels = vec![("application", &*app.name), ("id", &*app.id)];
-            Some((labels, Connection { result, figures }))
+            let labels = [("application", &*app.name), ("id", &*app.id)];
+            Some((labels, Connection { result, stats }))
         })
         .collect();
-    tell(&mut text, &APPLICATIONS, &connections);
+    text.add_each(&CONNECTIONS, &connections);
     let servers = core.servers.all();
     let main_tunnels: Vec<_> = servers
         .iter()
         .filter_map(|server| {
             let snapshot = server.snapshot().main.as_ref()?.snapshot();
-            Some((vec![("server", &*server.origin)], snapshot))
+            Some(([("server", &*server.origin)], snapshot))
         })
         .collect();
-    tell(&mut text, &MAIN_TUNNELS, &main_tunnels);
-    const FAILURES: &str = "postern_connect_failures_total";
-    text.family(
-        FAILURES,
-        "counter",
-        "Failed attempts to connect an application, by cause.",
-    );
-    for (cause, count) in core.connections.failures() {
-        text.sample(FAILURES, &[("cause", cause)], count);
-    }
-    let help = "Failures to use a file of the per-user directory.";
-    text.single(
-        "postern_store_errors_total",
-        "counter",
-        help,
-        store::errors(),
-    );
+    text.add_each(&MAIN_TUNNELS, &main_tunnels);
+    text.add(&FAILURES, core);
     add_process(&mut text, core.since);
     text.into_text()
-}
-
-/// All families of these things, each with its labels.
-fn tell<T>(
-    text: &mut Exposition,
-    families: &[Family<T>],
-    things: &[(Vec<(&'static str, &str)>, T)],
-) {
-    for Family {
-        name,
-        kind,
-        help,
-        tell,
-    } in families
-    {
-        text.family(name, kind, help);
-        for (labels, thing) in things {
-            tell(thing, &mut Samples { text, name, labels });
-        }
-    }
 }

@@ -13,15 +13,13 @@ use crate::manager::app_state::AppState;
 use crate::manager::connection::MAX_ACTIVE;
 use crate::manager::server_choice::CurrentServers;
 use crate::store::files_set_aside;
-use crate::sync::{Permits, spawn};
+use crate::sync::{Permits, Thread, spawn};
 use crate::tunnel::ws::network_variables;
 
 /// Requests of a kind at once; each has a thread: a write takes milliseconds.
 const MAX_APART: usize = 64;
 /// Requests at once that wait for changes: one for each application that can be connected.
 const MAX_WAITS: usize = MAX_ACTIVE;
-/// Bytes of such a thread's stack.
-const STACK: usize = 256 * 1024;
 
 /// Handler of a request.
 type Answering = fn(&Arc<AppState>, &Request) -> Answer;
@@ -180,14 +178,12 @@ fn apart(
         return respond(request, Err(busy));
     };
     let core = Arc::clone(core);
-    let spawned = spawn("manage", STACK, move || {
+    spawn(Thread::Manage, move || {
         let _permit = permit;
         let answer = answer(&core, &request);
         respond(request, answer);
-    });
-    if let Err(error) = spawned {
-        log::warn!("no thread for a request: {error}");
-    }
+    })
+    .unwrap_or_else(|error| log::warn!("no thread for a request: {error}"));
 }
 
 fn version(core: &Arc<AppState>, _: &Request) -> Answer {

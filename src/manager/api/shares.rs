@@ -9,10 +9,8 @@ use super::apps;
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::store::LeaseWatch;
-use crate::sync::spawn;
+use crate::sync::{Thread, spawn};
 
-/// Bytes of the stack of a thread that waits for a command's end, and then removes its application: the store.
-const STACK: usize = 256 * 1024;
 /// Hexadecimal digits of a lease, as of an identifier.
 const LEASE_LENGTH: usize = 16;
 
@@ -44,7 +42,7 @@ pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
 /// process.
 fn remove_after(core: &Arc<AppState>, watch: LeaseWatch, id: &str) -> std::io::Result<()> {
     let (core, id) = (Arc::clone(core), id.to_owned());
-    spawn("share", STACK, move || {
+    spawn(Thread::Share, move || {
         watch.wait_for_end();
         // It may have been removed before, as a command that ends well does.
         if core.apps.find(&id).is_ok_and(|app| app.temporary)

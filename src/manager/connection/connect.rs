@@ -32,12 +32,10 @@ use crate::api::ErrorClass;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_store;
-use crate::sync::spawn;
+use crate::sync::{Thread, spawn};
 use crate::tunnel::client::{Class, Pauses, Status};
 use crate::tunnel::group::TunnelGroup;
 
-/// Bytes of a connection thread's stack: the store and its cipher; calls and TLS have threads of their own.
-const STACK: usize = 256 * 1024;
 /// Time for an earlier connection of the same application to give back what it held: closing a tunnel takes a second at
 /// most, ending a web client two.
 const PREDECESSOR_WAIT: Duration = Duration::from_secs(4);
@@ -68,7 +66,7 @@ pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionSt
         } = new;
         // The connection's own thread: it does the work, then waits for the stop signal; ends after that, or when
         // the work fails.
-        spawn("connection", STACK, move || {
+        spawn(Thread::Connection, move || {
             run(&of_thread, &record, of_work, predecessor.as_ref());
             drop(working);
         })

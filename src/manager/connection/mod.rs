@@ -32,6 +32,6 @@ pub(crate) use map::Connections;
 pub use map::MAX_ACTIVE;
 pub(crate) use ports::PortReservations;
 pub(crate) use probe::answers;
-pub(crate) use record::{ConnectionRecord, Figures};
+pub(crate) use record::{ConnectionRecord, ConnectionStats};
 pub(crate) use result::{ConnectResult, EXTEND, HostKey, latency_ms, millis_until};
 pub(crate) use state::ConnectionState;

@@ -5,11 +5,13 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use httparse::{EMPTY_HEADER, ParserConfig, Response, Status};
 use rustls::Connection;
 
 use super::health::{Answer, Failing};
 use crate::gateway::TARGETS_HOST;
 use crate::gateway::{Naming, Server, head_of_visitor};
+use crate::limits::ANSWER_HEADERS;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
 use crate::manager::site::SiteNames;
@@ -62,7 +64,7 @@ pub(super) struct TargetProbe {
 /// Answer of an HTTP application.
 #[derive(Debug, PartialEq, Eq)]
 struct HeadAnswer {
-    /// None where that is not of three digits.
+    /// None if that is invalid.
     status: Option<u16>,
     location: Option<Vec<u8>>,
 }
@@ -297,16 +299,29 @@ fn head(mut stream: impl Read + Write, request: &[u8], name: &str) -> Result<Hea
 impl HeadAnswer {
     /// One that begins so; only where it leads elsewhere more of it is read.
     fn of(mut said: Vec<u8>, mut rest: impl Read) -> Self {
+        let is_enough = |said: &[u8]| {
+            let (answer, is_partial) = Self::parse(said);
+            !is_partial || answer.status.is_some_and(|status| status / 100 != 3)
+        };
         // An answer that breaks off is judged by its beginning.
-        let _ = read_more(&mut said, &mut rest, HEAD, |said| status(said).is_some());
-        let status = status(&said);
-        let mut location = None;
-        if status.is_some_and(|status| (300..400).contains(&status)) {
-            let is_whole = |said: &[u8]| said.windows(4).any(|end| end == b"\r\n\r\n");
-            let _ = read_more(&mut said, &mut rest, HEAD, is_whole);
-            location = header(&said, b"location");
-        }
-        Self { status, location }
+        let _ = read_more(&mut said, &mut rest, HEAD, is_enough);
+        said.extend(b"\r\n\r\n");
+        Self::parse(&said).0
+    }
+
+    /// As far as it can be read, without invalid lines; and true if more may follow.
+    fn parse(said: &[u8]) -> (Self, bool) {
+        let mut lines = [EMPTY_HEADER; ANSWER_HEADERS];
+        let mut answer = Response::new(&mut lines);
+        let mut config = ParserConfig::default();
+        config.ignore_invalid_headers_in_responses(true);
+        let is_partial = config.parse_response(&mut answer, said) == Ok(Status::Partial);
+        let (status, mut lines) = (answer.code, answer.headers.iter());
+        let leads_on = status.filter(|status| status / 100 == 3);
+        let line =
+            leads_on.and_then(|_| lines.find(|line| line.name.eq_ignore_ascii_case("location")));
+        let location = line.map(|line| line.value.to_vec());
+        (Self { status, location }, is_partial)
     }
 }
 
@@ -327,22 +342,6 @@ fn read_more(
         }
     }
     Ok(())
-}
-
-/// The status in `HTTP/1.1 200 OK`.
-fn status(said: &[u8]) -> Option<u16> {
-    let line = std::str::from_utf8(said.get(..12)?).ok()?;
-    line.split_once(' ')?.1.parse().ok()
-}
-
-fn header(head: &[u8], name: &[u8]) -> Option<Vec<u8>> {
-    let mut lines = head.split(|byte| *byte == b'\n');
-    lines.find_map(|line| {
-        let colon = line.iter().position(|byte| *byte == b':')?;
-        let (named, value) = line.split_at_checked(colon)?;
-        let value = value.strip_prefix(b":")?.trim_ascii();
-        named.eq_ignore_ascii_case(name).then(|| value.to_vec())
-    })
 }
 
 /// True if the protocol can be known: it is HTTP, or the first line of something else is complete.
@@ -461,6 +460,46 @@ mod tests {
                 .unwrap_err()
                 .starts_with(&format!("{name} does not speak TLS"))
         );
+    }
+
+    /// Half of a head is read too, and one with invalid lines.
+    #[test]
+    fn a_head_says_its_status_and_where_it_leads_as_far_as_it_can_be_read() {
+        for (said, status, location) in [
+            ("HTTP/1.1 200", Some(200), None),
+            ("HTTP/1.1 20", None, None),
+            ("HTTP/1.1 403 \u{1}\r\n", Some(403), None),
+            ("HTTP/1.1 200 OK\r\nLocation: /a\r\n\r\n", Some(200), None),
+            (
+                "HTTP/1.1 302 F\r\nlocation:/a \r\n\r\n/b",
+                Some(302),
+                Some("/a"),
+            ),
+            ("HTTP/1.0 301\nLOCATION: /a\n\n", Some(301), Some("/a")),
+            ("HTTP/1.1 302 F\r\nLocation: /a", Some(302), Some("/a")),
+            (
+                "HTTP/1.1 302 F\r\nLocation: /a\r\n b\r\n\r\n",
+                Some(302),
+                Some("/a"),
+            ),
+            ("HTTP/1.1 302 F\r\nLocation : /a\r\n\r\n", Some(302), None),
+            (
+                "HTTP/1.1 302 F\r\nno colon\r\nX: \u{1}\r\n\u{e4}: 1\r\nLocation: /a\r\n\r\n",
+                Some(302),
+                Some("/a"),
+            ),
+            (
+                "HTTP/1.1 302 F\r\nLocation: /a\r\nLocation: /b\r\n\r\n",
+                Some(302),
+                Some("/a"),
+            ),
+            ("HTTP/1.1 302 F\r\n\r\n", Some(302), None),
+            ("HTTP/2 200\r\n\r\n", None, None),
+        ] {
+            let answer = HeadAnswer::of(said.as_bytes().to_vec(), io::empty());
+            let location = location.map(|link: &str| link.as_bytes().to_vec());
+            assert_eq!(answer, HeadAnswer { status, location }, "{said}");
+        }
     }
 
     #[test]

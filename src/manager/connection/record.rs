@@ -25,7 +25,7 @@ use crate::sync::{Changes, Mutex, MutexGuard};
 use crate::tunnel::client::Snapshot;
 
 /// Counters of a connection.
-pub(crate) struct Figures {
+pub(crate) struct ConnectionStats {
     /// Its tunnel, as it is now.
     pub(crate) tunnel: Option<Snapshot>,
     /// Requests, or statements, by what came of them, and how long they took; of what speaks neither none.
@@ -191,14 +191,14 @@ impl ConnectionRecord {
     }
 
     /// Its counters.
-    pub(crate) fn figures(&self) -> Figures {
+    pub(crate) fn stats(&self) -> ConnectionStats {
         let status = self.status();
         let (_, snapshot) = status.look();
         let protocol = status.made_from.protocol;
         drop(status);
         let stats = &self.requests.stats;
         let requests = protocol.has_gateway().then(|| Arc::clone(stats));
-        Figures {
+        ConnectionStats {
             tunnel: snapshot,
             answers: if protocol.is_database() {
                 Some(self.statements.answers())

@@ -51,7 +51,7 @@ impl ConnectResult {
         }
     }
 
-    /// Adds what the tunnel has to say: why it is not up, and of one `in_use` its figures.
+    /// Adds what the tunnel has to say: why it is not up, and of one `in_use` its counters.
     pub(super) fn add_tunnel(&mut self, snapshot: &Snapshot, in_use: bool) {
         if snapshot.status != Status::Connected
             && let Some(failure) = &snapshot.error

@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 use super::health::{Answer, HealthState};
 use super::probe::Probe;
 use super::record::Owner;
-use crate::sync::spawn;
+use crate::sync::{Thread, spawn};
 
 /// The longest that the first question delays `connected`.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
@@ -21,8 +21,6 @@ const FIRST_WITHIN: Duration = Duration::from_secs(1);
 const FAILING_PAUSE: Duration = crate::limits::PROBE_PAUSE;
 /// The least pause between two questions, however many visits fail.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
-/// Bytes of the stack of the thread that asks: TLS, and the resolver.
-const STACK: usize = 512 * 1024;
 
 /// Asks one application, for as long as its connection is there. Each question has a thread, which ends with the
 /// answer; there is one at a time.
@@ -142,7 +140,7 @@ impl HealthWatch {
         let (tell, answer): (Sender<Answer>, _) = bounded(1);
         let probe = self.probe.clone();
         // On a thread of its own, as a name's resolution cannot be interrupted; it ends with the answer.
-        let spawned = spawn("health", STACK, move || {
+        let spawned = spawn(Thread::Health, move || {
             // Nobody may want it any more.
             let _ = tell.send(probe.ask());
         });

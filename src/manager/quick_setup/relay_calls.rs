@@ -13,12 +13,10 @@ use super::redact::SentSecrets;
 use crate::api::relay::SetupCall;
 use crate::manager::ServerUrl;
 use crate::store::{Credentials, to_json};
-use crate::sync::spawn;
+use crate::sync::{Thread, spawn};
 
 /// Time for all of it: nobody waits for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of the stack of the call's thread: TLS.
-const STACK: usize = 512 * 1024;
 
 /// Begins the call, and does not wait: what is not given back is the relay's to keep, and costs nobody anything. The
 /// channel is closed when the call has ended.
@@ -29,7 +27,7 @@ pub(crate) fn release(
 ) -> Receiver<()> {
     let (calling, done) = crossbeam_channel::bounded(0);
     // Ends with the call, or the process.
-    let spawned = spawn("release", STACK, move || {
+    spawn(Thread::Release, move || {
         let _calling: Sender<()> = calling;
         let why = match call::release(&server, &credentials, &client_app_id, TIMEOUT) {
             Ok(reply) => {
@@ -38,10 +36,8 @@ pub(crate) fn release(
             Err(failure) => failure.into_reason(),
         };
         log::debug!("application {client_app_id}: not released: {why}");
-    });
-    if let Err(error) = spawned {
-        log::debug!("no thread to release an application: {error}");
-    }
+    })
+    .unwrap_or_else(|error| log::debug!("no thread to release an application: {error}"));
     done
 }
 

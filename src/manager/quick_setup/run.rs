@@ -1,6 +1,6 @@
 //! The attempts and the pauses between them.
 
-use crate::sync::{Permits, spawn};
+use crate::sync::{Permits, Thread, spawn};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -15,9 +15,6 @@ use crate::manager::ServerUrl;
 
 /// How often a server is asked at most.
 pub const ATTEMPTS: u32 = crate::limits::SETUP_ATTEMPTS;
-
-/// A call's stack, in bytes: TLS fits in a debug build too.
-const STACK: usize = 512 * 1024;
 
 /// Calls alive at once, those included that nobody waits for any more: three times the connections that there can be.
 const MAX_CALLS: usize = 300;
@@ -201,7 +198,7 @@ fn start(
         .ok_or_else(|| Failure::Local(too_many()))?;
     let PreparedCall { body, accepted } = prepared;
     let (answer, answered) = bounded(1);
-    let spawned = spawn("quick-setup", STACK, move || {
+    let spawned = spawn(Thread::QuickSetup, move || {
         let _permit = permit;
         let outcome = judged(&server, post(&server, PATH, &body, pace.call), &body);
         if let Outcome::Done(setup) = &outcome {

@@ -10,10 +10,7 @@ use super::environment::Environment;
 use super::owner::Owner;
 use super::server::RemoteServer;
 use crate::manager::connection::{ConnectError, Ended};
-use crate::sync::{Mutex, spawn};
-
-/// Bytes of an owner's stack: it saves credentials; only what is touched takes memory.
-const STACK: usize = 256 * 1024;
+use crate::sync::{Mutex, Thread, spawn};
 
 /// The remote servers that this process has to do with.
 pub(crate) struct Servers {
@@ -56,7 +53,7 @@ impl Servers {
         let environment = Arc::clone(&self.environment);
         let (owner, server) = Owner::new(origin, environment, owners.closed.clone());
         // The owner's own thread: it ends when nobody needs it, or with the program (`begin_close`).
-        let spawned = spawn("remote-server", STACK, move || owner.run());
+        let spawned = spawn(Thread::RemoteServer, move || owner.run());
         spawned.map_err(|error| {
             ConnectError::local(format!("no thread for the remote server: {error}"))
         })?;

@@ -9,11 +9,8 @@ use super::site_gateway::SiteGateway;
 use super::stream_connection::{IDLE_TIME, StreamConnection, Work};
 use crate::http::server::connection_handler::ConnectionHandler;
 use crate::http::server::{Next, Parked, ParkingLot, Steps, carry};
-use crate::sync::{Permits, spawn};
+use crate::sync::{Permits, Thread, spawn};
 use crate::tunnel::client::Serve;
-
-/// Bytes of stack of the thread: it seals and writes for a tunnel. Code that is not optimised needs more.
-const STACK: usize = if cfg!(debug_assertions) { 768 } else { 256 } * 1024;
 
 /// Streams that have a thread at once: long requests and upgraded connections. Default 512.
 const MOST_THREADS: usize = crate::limits::THREADS_OF_SITE;
@@ -107,7 +104,7 @@ impl Streams {
         let lot = Arc::new(ParkingLot::new()?);
         let (streams, own) = (Arc::clone(self), Arc::clone(&lot));
         // A thread because it waits; ends with the application's tunnel.
-        spawn("app-streams", STACK, move || carry(&streams, &own))?;
+        spawn(Thread::AppStreams, move || carry(&streams, &own))?;
         Ok(lot)
     }
 }

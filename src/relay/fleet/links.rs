@@ -24,7 +24,7 @@ use super::placement;
 use super::store::MemberRow;
 use crate::gateway::Down;
 use crate::http::proxy::ByteStream;
-use crate::sync::{Mutex, RwLock};
+use crate::sync::{Mutex, RwLock, Thread, spawn};
 use crate::tunnel::client::{HostKeyCheck, Settings, Tunnel};
 use crate::tunnel::fleet_keys::FleetKeys;
 use crate::tunnel::remote::Remote;
@@ -321,10 +321,7 @@ impl Links {
                 opener.cut(&id, LINK);
             }
         };
-        let started = std::thread::Builder::new()
-            .name("probe".to_owned())
-            .spawn(probe);
-        if let Err(error) = started {
+        if let Err(error) = spawn(Thread::FleetProbe, probe) {
             log::debug!("cannot probe the link: {error}");
         }
     }

@@ -12,7 +12,7 @@ use super::store::{MemberRow, Session};
 use crate::relay::store_error::StoreError;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::store::random;
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex, Thread, spawn_joined};
 
 /// Pause between two looks. Default 500 ms: what is changed at another relay is known here within that.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -22,8 +22,6 @@ const LEAST: Duration = Duration::from_millis(20);
 const FORGET_EACH: u64 = 720;
 /// Pause between two beats. Default 5 s.
 const BEAT: Duration = Duration::from_secs(5);
-/// Bytes of the thread's stack; code that is not optimised needs more.
-const STACK: usize = if cfg!(debug_assertions) { 2048 } else { 512 } * 1024;
 
 /// Looks that were asked for.
 #[derive(Default)]
@@ -125,10 +123,7 @@ impl Watch {
         };
         watcher.await_twin().map_err(WatchError::Store)?;
         watcher.look(true).map_err(WatchError::Store)?;
-        let thread = thread::Builder::new()
-            .name("fleet-watch".into())
-            .stack_size(STACK)
-            .spawn(move || watcher.run(&of_thread))
+        let thread = spawn_joined(Thread::FleetWatch, move || watcher.run(&of_thread))
             .map_err(WatchError::Thread)?;
         Ok(Self {
             looks: looks.clone(),

@@ -33,7 +33,7 @@ impl fmt::Debug for Place {
     }
 }
 
-/// Copies a state to where none is; how many connectors, revoked ones and invites it has. Host keys and figures stay
+/// Copies a state to where none is; how many connectors, revoked ones and invites it has. Host keys and counters stay
 /// where they are: they are a relay's own.
 pub fn copy(from: &Place, to: &Place) -> Result<[usize; 3], Error> {
     let state = read(from)?;

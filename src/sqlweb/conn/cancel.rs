@@ -9,6 +9,7 @@ use super::kill::SentStatement;
 use super::running::{RunningStatement, StopRequest};
 use crate::http::{CancelToken, DisconnectGuard};
 use crate::sqlweb::error::{DbError, INTERRUPTED, StopCause};
+use crate::sync::{Thread, spawn};
 
 /// Stops `running` on a thread of its own, which ends when the server has been told: for callers that must not wait.
 /// There is one such thread a statement, however often it is stopped while the server does not answer.
@@ -25,13 +26,8 @@ pub(crate) fn stop_in_background(
     let stopping = move || {
         stop.0.stop(cause, &connector);
     };
-    let spawned = std::thread::Builder::new()
-        .name("db-kill".into())
-        .stack_size(256 << 10)
-        .spawn(stopping);
-    if let Err(error) = spawned {
-        log::warn!("no thread to stop a statement: {error}");
-    }
+    spawn(Thread::DbKill, stopping)
+        .unwrap_or_else(|error| log::warn!("no thread to stop a statement: {error}"));
 }
 
 /// A thread of [`stop_in_background`], or what would have been one.

@@ -20,13 +20,10 @@ use crate::sqlweb::error::DbError;
 use crate::sqlweb::held::Held;
 use crate::sqlweb::limits::{MAX_PACKET, MAX_PACKET_SHARED};
 use crate::sqlweb::options::{Options, Target};
-use crate::sync::{Mutex, Permit, Permits};
+use crate::sync::{Mutex, Permit, Permits, Thread, spawn};
 
 /// Time for TCP, TLS and sign-in together, on all addresses of the name.
 pub(super) const HANDSHAKE_TIMEOUT: Duration = crate::limits::DB_SIGN_IN;
-
-/// Stack of the thread that signs in: the driver with a TLS handshake needs about 60 KiB in a debug build.
-const STACK: usize = 512 << 10;
 
 /// Makes connections and counts them.
 pub(crate) struct Connector {
@@ -169,10 +166,7 @@ impl Connector {
             let made = signed_in.and_then(|signed_in| this.with_socket(signed_in, user, permit));
             let _ = sender.send(made);
         };
-        std::thread::Builder::new()
-            .name("db-connect".into())
-            .stack_size(STACK)
-            .spawn(signing_in)
+        spawn(Thread::DbConnect, signing_in)
             .map_err(|error| self.unreachable(&format!("no thread: {error}")))?;
         match receiver.recv_timeout(timeout) {
             Ok(made) => made,

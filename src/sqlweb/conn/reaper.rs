@@ -8,9 +8,7 @@ use super::db_conn::DbConn;
 use super::driver::run_silently;
 use super::kill::{KILL_TIMEOUT, field, is_ours, listed};
 use crate::sqlweb::error::DbError;
-
-/// Stack of the thread that looks: the driver over TLS.
-const STACK: usize = 256 << 10;
+use crate::sync::{Thread, spawn};
 
 impl Connector {
     /// Looks, on a thread of its own, for what was given up; one look at a time.
@@ -19,18 +17,13 @@ impl Connector {
             return;
         }
         let looking = ReapInProgress(self.clone());
-        let spawned = std::thread::Builder::new()
-            .name("db-reap".into())
-            .stack_size(STACK)
-            .spawn(move || {
-                if let Err(error) = look(&looking.0) {
-                    log::debug!("cannot read the process list: {error}");
-                }
-                looking.0.abandoned.postpone();
-            });
-        if let Err(error) = spawned {
-            log::warn!("no thread to look for abandoned connections: {error}");
-        }
+        spawn(Thread::DbReap, move || {
+            if let Err(error) = look(&looking.0) {
+                log::debug!("cannot read the process list: {error}");
+            }
+            looking.0.abandoned.postpone();
+        })
+        .unwrap_or_else(|error| log::warn!("no thread to look for abandoned connections: {error}"));
     }
 }
 

@@ -27,15 +27,13 @@ use crate::net::keep_alive;
 use crate::net::poll::{poll_until, poll_within};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::{DbError, NOT_MYSQL};
+use crate::sync::{Thread, spawn_joined};
 
 /// The method's name, as the server asks for it.
 pub(super) const METHOD: &str = "sha256_password";
 
 /// Name of the socket in its directory.
 const SOCKET: &str = "s";
-
-/// Stack of the thread: TLS, and the library's arithmetic of large numbers.
-const STACK: usize = 512 << 10;
 
 /// Largest packet of a sign-in, in bytes: names, proofs and what a client says of itself.
 const MAX_SIGN_IN: usize = 64 << 10;
@@ -94,10 +92,9 @@ impl Door {
     ) -> io::Result<Self> {
         let dir = tempfile::tempdir_in(dir)?;
         let listener = UnixListener::bind(dir.path().join(SOCKET))?;
-        let thread = std::thread::Builder::new()
-            .name("db-relay".into())
-            .stack_size(STACK)
-            .spawn(move || relay(&listener, &server, &password, timeouts))?;
+        let thread = spawn_joined(Thread::DbRelay, move || {
+            relay(&listener, &server, &password, timeouts)
+        })?;
         Ok(Self { dir, thread })
     }
 

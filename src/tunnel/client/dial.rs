@@ -15,12 +15,11 @@ use super::failure::{Class, Failure};
 use super::settings::Settings;
 use super::state::TunnelState;
 use super::way::Way;
+use crate::sync::{Thread, spawn_scoped};
 use crate::tunnel::ws::{self, Cancel, DialError, DialOptions, Endpoint, WsReader, WsWriter};
 
 /// Start of the first line of an SSH server (RFC 4253 section 4.2).
 pub(crate) const GREETING: &str = "SSH-";
-/// Bytes of the second dial's stack. Default 512 KiB, as the tunnel's own thread has.
-const STACK: usize = 512 * 1024;
 
 type Ends = (WsReader, WsWriter);
 
@@ -77,11 +76,8 @@ fn race(
             let dialled = ws::dial(second.1, &of_second, cancel_second);
             dialled.inspect(|_| cancel_first.cancel())
         };
-        let beside = thread::Builder::new()
-            .name("tunnel-dial".into())
-            .stack_size(STACK)
-            .spawn_scoped(scope, beside)
-            .map_err(DialError::Resources)?;
+        let beside =
+            spawn_scoped(Thread::TunnelDial, scope, beside).map_err(DialError::Resources)?;
         let dialled = ws::dial(first.1, &options, cancel_first);
         if dialled.is_ok() {
             cancel_second.cancel();

@@ -10,11 +10,9 @@ use super::backoff::Backoff;
 use super::failure::Class;
 use super::settings::Settings;
 use super::state::{Snapshot, Status, TunnelState};
+use crate::sync::{Thread, spawn};
 use crate::tunnel::mux::FAREWELL;
 
-/// Bytes of the tunnel thread's stack. Default 512 KiB: TLS and the dialling; only what is
-/// touched takes memory.
-const STACK: usize = 512 * 1024;
 /// Attempts in a row that reach nobody after which a server may have moved. Default 5: some seconds.
 const MOVED_AFTER: u32 = 5;
 /// Time since the loss after which it may have, however few attempts that were: what has its port now may say nothing.
@@ -57,14 +55,11 @@ impl Tunnel {
         let (working, done) = crossbeam_channel::bounded(0);
         let of_thread = Arc::clone(&state);
         // The tunnel's own thread: it connects and reads; ends after `stop`, or when it gives up.
-        std::thread::Builder::new()
-            .name("tunnel".into())
-            .stack_size(STACK)
-            .spawn(move || {
-                let status = run(&of_thread, &settings, &retries);
-                of_thread.finish(status);
-                drop::<Sender<()>>(working);
-            })?;
+        spawn(Thread::Tunnel, move || {
+            let status = run(&of_thread, &settings, &retries);
+            of_thread.finish(status);
+            drop::<Sender<()>>(working);
+        })?;
         Ok(Self { state, retry, done })
     }
 

@@ -64,7 +64,7 @@ impl Mux {
         add(&self.options.traffic.received, bytes);
         self.charge(bytes);
         if let Some(port) = &stream.port {
-            add(&port.bytes_out, bytes);
+            port.count_out(bytes);
         }
         let granted = self
             .session()

@@ -14,11 +14,9 @@ use super::stats::add;
 use super::stream::Stream;
 #[cfg(target_os = "linux")]
 use super::stream_state::StreamState;
+use crate::sync::{Thread, spawn};
 use crate::tunnel::ssh::Error;
 
-/// Bytes of the poller thread's stack, 128 KiB: sealing and TLS, as it writes the WebSocket.
-#[cfg(target_os = "linux")]
-const POLLER_STACK: usize = 128 * 1024;
 /// Bytes read of a quiet stream at once, 16 KiB: one that fills it is not quiet.
 const PIECE: usize = 16 * 1024;
 /// Pause before a read whose bytes nobody takes any more, 5 ms: 13 MB/s at most.
@@ -178,7 +176,7 @@ impl Mux {
         add(&self.options.traffic.sent, bytes);
         self.charge(bytes);
         if let Some(port) = &stream.port {
-            add(&port.bytes_in, bytes);
+            port.count_in(bytes);
         }
     }
 
@@ -244,10 +242,7 @@ impl Mux {
         let poller = Arc::new(Poller::new()?);
         let (mux, own) = (Arc::clone(self), Arc::clone(&poller));
         // A thread because it waits; ends with the connection.
-        std::thread::Builder::new()
-            .name("tunnel-poller".into())
-            .stack_size(POLLER_STACK)
-            .spawn(move || mux.carry_quiet_streams(&own))?;
+        spawn(Thread::TunnelPoller, move || mux.carry_quiet_streams(&own))?;
         Ok(poller)
     }
 

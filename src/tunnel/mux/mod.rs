@@ -78,6 +78,6 @@ pub(crate) use local_stream::Serve;
 pub use local_stream::{LocalStream, OpenError, StreamEnd};
 pub(super) use options::Options;
 pub(super) use run::{FAREWELL, Handler};
-pub use stats::{PortStats, Traffic};
+pub use stats::{Traffic, VisitStats};
 pub(super) use timers::ANSWER_WITHIN;
 pub use token_bucket::TokenBucket;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::connection::Mux;
 use super::local_stream::{LocalStream, Serve};
 use super::socket::Socket;
-use super::stats::{PortStats, StreamPermit};
+use super::stats::{StreamPermit, VisitStats};
 use super::stream::Stream;
 use super::stream_state::StreamState;
 use crate::net::Waker;
@@ -199,7 +199,7 @@ impl Mux {
         self: &Arc<Self>,
         visitor: TcpStream,
         target: &str,
-        port: &Arc<PortStats>,
+        port: &Arc<VisitStats>,
         share: impl Send + 'static,
     ) {
         let permit = StreamPermit::new(&self.options.traffic, Some(port), share);
@@ -219,7 +219,7 @@ impl Mux {
     pub(super) fn open_channel(
         &self,
         target: &str,
-        port: Option<Arc<PortStats>>,
+        port: Option<Arc<VisitStats>>,
         state: StreamState,
     ) -> Result<Arc<Stream>, Error> {
         // Locked until the stream is in the table: the answer must find it.

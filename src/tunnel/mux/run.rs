@@ -9,11 +9,10 @@ use super::connection::Mux;
 use super::end::End;
 use super::stream_state::{Effects, StreamState};
 use crate::net::in_words;
+use crate::sync::{Thread, spawn_joined};
 use crate::tunnel::ssh::{ChannelId, ChannelOpenFailure, Event, Reader};
 use crate::tunnel::ws::WsReader;
 
-/// Bytes of the writer thread's stack, 128 KiB: sealing and TLS.
-const WRITER_STACK: usize = 128 * 1024;
 /// Time for the last packets (DISCONNECT) to leave before the WebSocket is shut, 300 ms: a stop
 /// takes a second at most.
 pub(in crate::tunnel) const FAREWELL: Duration = Duration::from_millis(300);
@@ -38,13 +37,10 @@ impl Mux {
         let mux = Arc::clone(self);
         let (working, done) = crossbeam_channel::bounded::<()>(0);
         // A thread because whoever reads must not wait to write; ends with the connection.
-        let writer = std::thread::Builder::new()
-            .name("tunnel-writer".into())
-            .stack_size(WRITER_STACK)
-            .spawn(move || {
-                mux.write_until_end();
-                drop(working);
-            });
+        let writer = spawn_joined(Thread::TunnelWriter, move || {
+            mux.write_until_end();
+            drop(working);
+        });
         let end = match &writer {
             // The WebSocket is lent: dropping it would shut the connection before the last packets.
             Ok(_) => self.read_until_end(reader, &mut ws, handler),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// Figures of a tunnel, over all its connections.
+/// Counters of a tunnel, over all its connections.
 #[derive(Debug, Default)]
 pub struct Traffic {
     /// Bytes from targets into the tunnel.
@@ -40,14 +40,14 @@ impl Traffic {
     }
 }
 
-/// Figures of a port, over all connections that listen on it in turn.
+/// Counters of a site, or of a public port over all connections that listen on it in turn.
 #[derive(Debug, Default)]
-pub struct PortStats {
-    /// Visitors that were let in.
-    pub count: AtomicU64,
-    /// Those that are there now.
-    pub now: AtomicU64,
-    /// Seconds since 1970 of the last one; 0 before the first.
+pub struct VisitStats {
+    /// Requests of a site, also those that its gateway answered; visitors of a port that were let in.
+    pub requests: AtomicU64,
+    /// Visitors who are there now.
+    pub visitors: AtomicU64,
+    /// Seconds since 1970 of the last request; 0 before the first.
     pub last_visit: AtomicU64,
     /// Bytes from visitors to the target.
     pub bytes_in: AtomicU64,
@@ -55,17 +55,33 @@ pub struct PortStats {
     pub bytes_out: AtomicU64,
 }
 
+impl VisitStats {
+    /// A request came, at this second since 1970.
+    pub(crate) fn count_request(&self, now: u64) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.last_visit.store(now, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_in(&self, bytes: usize) {
+        add(&self.bytes_in, bytes);
+    }
+
+    pub(crate) fn count_out(&self, bytes: usize) {
+        add(&self.bytes_out, bytes);
+    }
+}
+
 /// A stream that is counted, and has its share of what this process may open, until this is dropped.
 pub(super) struct StreamPermit {
     traffic: Arc<Traffic>,
-    port: Option<Arc<PortStats>>,
+    port: Option<Arc<VisitStats>>,
     _share: Box<dyn Send>,
 }
 
 impl StreamPermit {
     pub(super) fn new(
         traffic: &Arc<Traffic>,
-        port: Option<&Arc<PortStats>>,
+        port: Option<&Arc<VisitStats>>,
         share: impl Send + 'static,
     ) -> Self {
         traffic.streams.fetch_add(1, Ordering::Relaxed);
@@ -74,9 +90,8 @@ impl StreamPermit {
         let millis = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
         traffic.last_opened.store(millis, Ordering::Relaxed);
         if let Some(port) = port {
-            port.count.fetch_add(1, Ordering::Relaxed);
-            port.now.fetch_add(1, Ordering::Relaxed);
-            port.last_visit.store(millis / 1000, Ordering::Relaxed);
+            port.count_request(millis / 1000);
+            port.visitors.fetch_add(1, Ordering::Relaxed);
         }
         Self {
             traffic: Arc::clone(traffic),
@@ -90,12 +105,12 @@ impl Drop for StreamPermit {
     fn drop(&mut self) {
         self.traffic.streams.fetch_sub(1, Ordering::Relaxed);
         if let Some(port) = &self.port {
-            port.now.fetch_sub(1, Ordering::Relaxed);
+            port.visitors.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
-/// Adds bytes to a figure.
-pub(super) fn add(figure: &AtomicU64, bytes: usize) {
-    figure.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
+/// Adds bytes to a counter.
+pub(super) fn add(counter: &AtomicU64, bytes: usize) {
+    counter.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::socket::Socket;
-use super::stats::PortStats;
+use super::stats::VisitStats;
 use super::stream_state::{Effects, OPEN_WITHIN, StreamState};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::tunnel::ssh::ChannelId;
@@ -15,8 +15,8 @@ const DRAIN_IDLE: Duration = Duration::from_secs(1);
 /// One stream of a connection.
 pub(super) struct Stream {
     pub(super) channel: ChannelId,
-    /// Where its bytes count beside the tunnel's figures.
-    pub(super) port: Option<Arc<PortStats>>,
+    /// Where its bytes count beside the tunnel's counters.
+    pub(super) port: Option<Arc<VisitStats>>,
     state: Mutex<StreamState>,
     changed: Condvar,
 }
@@ -30,7 +30,7 @@ pub(super) enum Draining {
 impl Stream {
     pub(super) fn new(
         channel: ChannelId,
-        port: Option<Arc<PortStats>>,
+        port: Option<Arc<VisitStats>>,
         state: StreamState,
     ) -> Arc<Self> {
         Arc::new(Self {

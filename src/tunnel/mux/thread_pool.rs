@@ -1,15 +1,12 @@
 //! Threads for streams. Most streams are short, and a new thread costs more than a short stream:
 //! a few that have finished wait for the next.
 
-use crate::sync::{Condvar, Mutex, MutexGuard, Permits};
+use crate::sync::{Condvar, Mutex, MutexGuard, Permits, Thread, spawn};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of a thread's stack, 256 KiB: the resolver's need; only what is touched takes memory, some
-/// 12 KiB.
-const STACK: usize = 256 * 1024;
 /// Threads of a connection that wait for work, 16: as many as finish at the same moment and are
 /// needed again the next.
 const KEPT: usize = 16;
@@ -57,14 +54,11 @@ impl ThreadPool {
             permit.ok_or_else(|| io::Error::other("a connection has reached its thread limit"))?;
         let pool = Arc::clone(&self.0);
         // A thread because a stream waits for its socket; ends when it has had no work for a while.
-        std::thread::Builder::new()
-            .name("tunnel-stream".into())
-            .stack_size(STACK)
-            .spawn(move || {
-                pool.work(job);
-                drop(permit);
-            })
-            .map(drop)
+        spawn(Thread::TunnelStream, move || {
+            pool.work(job);
+            drop(permit);
+        })
+        .map(drop)
     }
 
     /// Threads end when they have finished, from now on.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
-use super::stats::ServerFigures;
+use super::stats::ClientCounts;
 use crate::http::source as source_of;
 use crate::sync::{Mutex, MutexGuard, part_of_memory};
 use crate::tunnel::mux::Mux;
@@ -117,9 +117,9 @@ impl Clients {
     }
 
     /// How many there are.
-    pub(super) fn figures(&self) -> ServerFigures {
+    pub(super) fn counts(&self) -> ClientCounts {
         let table = self.table();
-        ServerFigures {
+        ClientCounts {
             tunnels: table.all.len() - table.pending,
             pending: table.pending,
         }

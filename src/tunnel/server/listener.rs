@@ -18,14 +18,10 @@ use super::state::ServerState;
 use super::stats::{ServerStats, count};
 use crate::http::h1::Refusal;
 use crate::net::Acceptor;
-use crate::sync::{LogLimiter, Mutex};
+use crate::sync::{LogLimiter, Mutex, Thread, spawn};
 use crate::tunnel::mux::{FAREWELL, Traffic};
 use crate::tunnel::ws::{Cancel, UpgradeRequest};
 
-/// Bytes of a connection thread's stack. Default 256 KiB: TLS and the handshake.
-const STACK: usize = 256 * 1024;
-/// Bytes of the accepting thread's stack. Default 64 KiB.
-const ACCEPT_STACK: usize = 64 * 1024;
 /// Pause after an accept that failed, for lack of descriptors say. Default 100 ms.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
 /// Time for the connections to end after they were cut. Default 600 ms.
@@ -74,7 +70,7 @@ impl Server {
                 AFTER_ERROR
             })
         };
-        let start = |listener| Acceptor::start(listener, ("tunnel-accept", ACCEPT_STACK), accept);
+        let start = |listener| Acceptor::start(listener, Thread::TunnelAccept, accept);
         let acceptor = listener.map(start).transpose()?;
         Ok(Self {
             state,
@@ -89,7 +85,7 @@ impl Server {
         self.address
     }
 
-    /// Its figures, over all clients.
+    /// Its counters, over all clients.
     pub fn traffic(&self) -> &Traffic {
         &self.state.traffic
     }
@@ -170,12 +166,9 @@ fn take(
     };
     let state = Arc::clone(state);
     // A connection's reading thread; ends with the connection.
-    std::thread::Builder::new()
-        .name("tunnel-client".into())
-        .stack_size(STACK)
-        .spawn(move || {
-            connection::run(&state, client, peer, &permit);
-            drop((permit, working));
-        })?;
+    spawn(Thread::TunnelClient, move || {
+        connection::run(&state, client, peer, &permit);
+        drop((permit, working));
+    })?;
     Ok(true)
 }

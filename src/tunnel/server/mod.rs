@@ -13,10 +13,10 @@ mod state;
 mod stats;
 mod users;
 
-pub use super::mux::{LocalStream, OpenError, PortStats, StreamEnd, TokenBucket, Traffic};
+pub use super::mux::{LocalStream, OpenError, StreamEnd, TokenBucket, Traffic, VisitStats};
 pub use listener::{Intake, Server};
 pub use opener::Opener;
 pub use policy::{Grant, Policy, Visits};
 pub use settings::{CONFIG_WITHIN, LOGIN_WITHIN, Settings, Timeouts};
-pub use stats::{ServerFigures, ServerStats};
+pub use stats::{ClientCounts, ServerStats};
 pub use users::Users;

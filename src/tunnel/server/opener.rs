@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::state::ServerState;
-use super::stats::{ServerFigures, ServerStats};
+use super::stats::{ClientCounts, ServerStats};
 use crate::tunnel::mux::{LocalStream, Mux, OpenError, Traffic};
 
 /// Leads to what clients hold without a port ([`Grant::Held`](super::Grant::Held)).
@@ -41,8 +41,8 @@ impl Opener {
     }
 
     /// How many clients there are.
-    pub fn figures(&self) -> ServerFigures {
-        self.0.clients.figures()
+    pub fn client_counts(&self) -> ClientCounts {
+        self.0.clients.counts()
     }
 
     /// Returns the counters.

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use crate::tunnel::mux::{PortStats, TokenBucket};
+use crate::tunnel::mux::{TokenBucket, VisitStats};
 use crate::tunnel::remote::Remote;
 
 /// Decides about logins and remotes. Called on the thread of the client's connection, at most once
@@ -42,7 +42,7 @@ pub struct Visits {
     /// Message for the client about a visitor who may not come, as data of a ping; empty if it is told nothing.
     pub refusal: fn(IpAddr) -> Vec<u8>,
     /// Where they count.
-    pub stats: Arc<PortStats>,
+    pub stats: Arc<VisitStats>,
 }
 
 /// Where visitors of a remote come in.

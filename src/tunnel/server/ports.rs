@@ -14,12 +14,10 @@ use super::policy::Visits;
 use super::stats::{ServerStats, count};
 use crate::net::Acceptor;
 use crate::net::resolve::resolve;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, Thread};
 use crate::tunnel::mux::{LocalStream, Mux, OpenError};
 use crate::tunnel::remote::Remote;
 
-/// Bytes of a listening thread's stack. Default 64 KiB.
-const LISTENER_STACK: usize = 64 * 1024;
 /// Pause after an accept that failed, for lack of descriptors say. Default 100 ms.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
 /// Time for the holder of a wanted port to prove that it lives, when its owner has come back
@@ -277,17 +275,20 @@ struct PortListener {
 impl PortListener {
     /// Accepts until the answer is dropped, which closes the port.
     fn start(self, listener: TcpListener) -> io::Result<Acceptor> {
-        let thread = ("tunnel-listen", LISTENER_STACK);
-        Acceptor::start(listener, thread, move |accepted| match accepted {
-            Ok((visitor, peer)) => {
-                self.serve(visitor, peer.ip());
-                None
-            }
-            Err(error) => {
-                log::debug!("cannot accept a visitor: {error}");
-                Some(AFTER_ERROR)
-            }
-        })
+        Acceptor::start(
+            listener,
+            Thread::TunnelListen,
+            move |accepted| match accepted {
+                Ok((visitor, peer)) => {
+                    self.serve(visitor, peer.ip());
+                    None
+                }
+                Err(error) => {
+                    log::debug!("cannot accept a visitor: {error}");
+                    Some(AFTER_ERROR)
+                }
+            },
+        )
     }
 
     fn serve(&self, visitor: TcpStream, address: IpAddr) {

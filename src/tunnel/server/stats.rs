@@ -25,10 +25,10 @@ pub struct ServerStats {
     pub broken_tunnel: AtomicU64,
 }
 
-/// A server as it is now.
+/// Clients of a server, as they are now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ServerFigures {
+pub struct ClientCounts {
     /// Connections that have logged in.
     pub tunnels: usize,
     /// Connections that have not.

@@ -24,8 +24,6 @@ pub(super) const MAX_INTERIM: usize = 4;
 /// Resolver threads of the process at once, those included that nobody waits for any more.
 /// Default 16: a resolver that hangs must not collect threads.
 pub(super) const MAX_RESOLVERS: usize = 16;
-/// Bytes of a resolver thread's stack. Default 256 KiB: the C library's resolver needs tens.
-pub(super) const RESOLVER_STACK: usize = 256 * KIB;
 /// Bytes of a file of trusted certificates. Default 8 MiB: system bundles have 250 KiB.
 pub(super) const MAX_CA_FILE: u64 = 8 * 1024 * 1024;
 

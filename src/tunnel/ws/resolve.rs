@@ -1,17 +1,16 @@
 //! The addresses of a host.
 
 use crate::net::resolve::{known, resolve as net_resolve};
-use crate::sync::Permits;
+use crate::sync::{Permits, Thread, spawn};
 use std::net::SocketAddr;
 use std::sync::LazyLock;
-use std::thread;
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
 use super::cancel::Cancel;
 use super::error::{ConnectStage, DialError};
-use super::limits::{MAX_RESOLVERS, RESOLVER_STACK};
+use super::limits::MAX_RESOLVERS;
 
 type Answer = std::io::Result<Vec<SocketAddr>>;
 
@@ -67,16 +66,13 @@ fn start(
         let hanging = "too many pending name lookups: is the name server reachable?";
         DialError::Resources(std::io::Error::other(hanging))
     })?;
-    thread::Builder::new()
-        .name("tunnel-resolve".to_owned())
-        .stack_size(RESOLVER_STACK)
-        .spawn(move || {
-            let _permit = permit;
-            // Nobody may be waiting any more.
-            let _ = answer.try_send(Some(query()));
-        })
-        .map(drop)
-        .map_err(DialError::Resources)
+    spawn(Thread::TunnelResolve, move || {
+        let _permit = permit;
+        // Nobody may be waiting any more.
+        let _ = answer.try_send(Some(query()));
+    })
+    .map(drop)
+    .map_err(DialError::Resources)
 }
 
 #[cfg(test)]

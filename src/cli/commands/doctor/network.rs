@@ -14,6 +14,7 @@ use crate::manager::diagnosis::{
     look_at_standing, look_at_tunnel,
 };
 use crate::store::{Credentials, DataDir};
+use crate::sync::{Thread, spawn_scoped};
 use crate::tunnel::client::{HostKeyChange, Way};
 use crate::tunnel::ws::NO_NAME;
 
@@ -229,10 +230,16 @@ pub(super) fn applications(files: &Files) -> Vec<Finding> {
     let some = files.apps.chunks(AT_ONCE).flat_map(|some| {
         // They end with the last answer, which this waits for.
         std::thread::scope(|scope| {
-            let asking = some.iter().map(|app| scope.spawn(move || finding(app)));
+            let asking = some.iter().map(|app| {
+                let thread = spawn_scoped(Thread::Doctor, scope, move || finding(app));
+                (app, thread)
+            });
             let asking: Vec<_> = asking.collect();
-            let joined = asking.into_iter().filter_map(|thread| thread.join().ok());
-            joined.collect::<Vec<_>>()
+            let answers = asking.into_iter().filter_map(|(app, thread)| match thread {
+                Ok(thread) => thread.join().ok(),
+                Err(_) => Some(finding(app)),
+            });
+            answers.collect::<Vec<_>>()
         })
     });
     some.collect()

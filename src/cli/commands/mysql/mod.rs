@@ -21,6 +21,7 @@ use crate::cli::{browser, logging, serve};
 use crate::plugin::{Database, NotServed, Plugin, Served, tables_and_views};
 use crate::sqlweb::{self, Options, StartError, Target, TlsMode, WebClient};
 use crate::store::DataDir;
+use crate::sync::{Thread, spawn};
 use settings::{SHARED_QUERY_TIMEOUT, Settings};
 use share::ShareRequest;
 
@@ -158,9 +159,7 @@ fn tell_silence() -> Sender<()> {
             warn("no answer yet; is a MySQL-protocol server listening there?");
         }
     };
-    let _ = std::thread::Builder::new()
-        .name("silence".to_owned())
-        .spawn(tell);
+    let _ = spawn(Thread::Silence, tell);
     answered
 }
 

@@ -9,7 +9,7 @@ use crate::api::relay::{Application, Connector, DisabledInvite, Figures, Invited
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::relay::FORCE;
 use crate::cli::columns::{print_list, shown};
-use crate::cli::commands::sharing::figures::size;
+use crate::cli::commands::sharing::counts::size;
 use crate::cli::failure::{Failure, printable, quoted, say};
 use crate::cli::output::print;
 use crate::relay;

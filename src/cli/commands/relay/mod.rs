@@ -23,7 +23,7 @@ use crate::cli::failure::Failure;
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
 use crate::cli::{logging, serve};
-use crate::relay::{self, KEEP_FIGURES_EVERY, PublicPorts, Running};
+use crate::relay::{self, PublicPorts, Running, SAVE_COUNTERS_EVERY};
 use crate::store::RunDir;
 use settings::Settings;
 use state_dir::{claim, of_store};
@@ -136,10 +136,10 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     // An error means that nobody can send any more; ending is right then too.
     while ended.is_ok()
         && stopped
-            .recv_timeout(KEEP_FIGURES_EVERY)
+            .recv_timeout(SAVE_COUNTERS_EVERY)
             .is_err_and(|why| why.is_timeout())
     {
-        running.keep_figures();
+        running.save_counters();
     }
     drain(&mut running, bound);
     serve::stop_in_time(move || running.stop());

@@ -1,7 +1,7 @@
 //! Shares that last as long as a command.
 
 pub(super) mod alone;
-pub(super) mod figures;
+pub(super) mod counts;
 pub(super) mod line;
 pub(super) mod session;
 pub(super) mod teller;

@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use serde_json::{Value, json};
 
-use super::figures::{Total, counted, planned, size};
+use super::counts::{Total, counted, planned, size};
 use crate::api::{App, ConnectResult, ConnectionState, HealthState, Log};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::{NAME, QR, SERVER, SITE_NAME};

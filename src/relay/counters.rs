@@ -1,13 +1,14 @@
 //! Counters of the applications' traffic. They are statistics: kept with the state each [`EVERY`] and at the end, they go on
 //! after a restart, but for what passed after that in a crash.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::store::time::unix_seconds;
+use crate::tunnel::server::VisitStats;
 
 /// Time between two saves, and so what a crash loses. Default 1 min.
-pub const EVERY: Duration = crate::limits::FIGURES_EVERY;
+pub const EVERY: Duration = crate::limits::COUNTERS_EVERY;
 
 /// Requests, bytes in and out, the last visit, and since when they are counted; times in seconds since 1970.
 pub(super) type Kept = [u64; 5];
@@ -28,15 +29,13 @@ pub(super) struct Passed {
 }
 
 impl Passed {
-    pub(super) fn of(counters: [&AtomicU64; 5], since: u64) -> Self {
-        let [requests, bytes_in, bytes_out, visitors, last_visit] =
-            counters.map(|counter| counter.load(Ordering::Relaxed));
+    pub(super) fn of(stats: &VisitStats, since: u64) -> Self {
         Self {
-            requests,
-            bytes_in,
-            bytes_out,
-            visitors,
-            last_visit,
+            requests: stats.requests.load(Ordering::Relaxed),
+            bytes_in: stats.bytes_in.load(Ordering::Relaxed),
+            bytes_out: stats.bytes_out.load(Ordering::Relaxed),
+            visitors: stats.visitors.load(Ordering::Relaxed),
+            last_visit: stats.last_visit.load(Ordering::Relaxed),
             since,
         }
     }
