@@ -18,5 +18,5 @@ pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock};
 pub(crate) use log_limiter::{LogLimiter, LogWindow, REFUSED};
 pub(crate) use lookout::Lookout;
 pub(crate) use memory::part_of_memory;
-pub(crate) use permit::{Permit, Permits};
+pub(crate) use permit::{KeyedPermits, Permit, Permits};
 pub(crate) use spawn::spawn;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::admitted::{Admitted, Removal};
 use super::backend::Backend;
-use super::budget::{Bodies, Exchanges, within_open_files};
+use super::budget::{Exchanges, within_open_files};
 use super::connection::{self, Work};
 use super::connection_handler::{Gateway, Reset};
 use super::connection_table::ConnectionTable;
@@ -18,6 +18,7 @@ use super::server_state::ServerState;
 use super::threads::Threads;
 use crate::http::proxy::ClientStream;
 use crate::net::{Acceptor, Pause, keep_alive};
+use crate::sync::Permits;
 
 /// Bytes of the accepting thread's stack. Code that is not optimised needs more.
 const STACK: usize = if cfg!(debug_assertions) { 256 } else { 96 } * 1024;
@@ -59,7 +60,7 @@ impl Listener {
             check_other_users: config.check_other_users,
             backend: config.backend,
             gateway: config.gateway,
-            bodies: Bodies::default(),
+            bodies: Permits::default(),
             exchanges: Exchanges::new(exchanges),
             table: ConnectionTable::new(connections, config.limits.per_source),
             stopping: AtomicBool::new(false),
