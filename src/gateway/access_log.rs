@@ -1,7 +1,6 @@
 //! A request's line in the log. Its length is capped, and so are the lines a minute of requests that
 //! fail: no visitor fills the disk with them.
 
-use crate::store::digits::{digits, dotted};
 use crate::sync::{LogWindow, Mutex};
 use std::borrow::Cow;
 use std::fmt;
@@ -72,9 +71,10 @@ impl AccessLog {
 /// By hand: each request has such a line, and formatting its numbers would be the most of it.
 impl fmt::Display for AccessLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut room = [0; 20];
         match self.source {
-            IpAddr::V4(source) => f.write_str(dotted(source, &mut [0; 16]))?,
+            IpAddr::V4(source) => {
+                write_numbers(f, ["", ".", ".", "."], source.octets().map(u64::from))?;
+            }
             IpAddr::V6(source) => source.fmt(f)?,
         }
         for word in [self.site, self.method, &shown(self.path, SHOWN_PATH)] {
@@ -83,13 +83,18 @@ impl fmt::Display for AccessLine<'_> {
         }
         let micros = u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX);
         let tenths = micros.saturating_add(50) / 100;
-        for number in [self.status.into(), self.bytes, tenths / 10] {
-            f.write_str(" ")?;
-            f.write_str(digits(number, 1, &mut room))?;
-        }
-        f.write_str(".")?;
-        f.write_str(digits(tenths % 10, 1, &mut room))
+        let numbers = [self.status.into(), self.bytes, tenths / 10, tenths % 10];
+        write_numbers(f, [" ", " ", " ", "."], numbers)
     }
+}
+
+fn write_numbers(f: &mut fmt::Formatter<'_>, before: [&str; 4], numbers: [u64; 4]) -> fmt::Result {
+    let mut buffer = itoa::Buffer::new();
+    for (before, number) in before.into_iter().zip(numbers) {
+        f.write_str(before)?;
+        f.write_str(buffer.format(number))?;
+    }
+    Ok(())
 }
 
 /// Returns so many bytes of a path, or of a method. One that is cut ends in `…`, which neither can.
