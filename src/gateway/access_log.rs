@@ -1,12 +1,11 @@
 //! A request's line in the log. Its length is capped, and so are the lines a minute of requests that
 //! fail: no visitor fills the disk with them.
 
-use crate::sync::{LogWindow, Mutex};
+use crate::sync::LogLimiter;
 use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Bytes of a path that are shown. Default 500: a visitor may send 32 KiB. Methods, sites and addresses
 /// are short where they come from.
@@ -26,19 +25,18 @@ pub(super) struct AccessLine<'a> {
     pub(super) took: Duration,
 }
 
-/// Writes the lines.
+/// Writes the lines; those of requests that failed are limited.
 #[derive(Debug, Default)]
-pub(super) struct AccessLog {
-    /// True if there is something to sum up: so a request that went well takes no lock.
-    holds_back: AtomicBool,
-    failed: Mutex<LogWindow>,
-}
+pub(super) struct AccessLog(LogLimiter);
 
 impl AccessLog {
     /// Writes a line, or counts it.
     pub(super) fn record(&self, line: &AccessLine<'_>) {
         let has_failed = !(100..400).contains(&line.status);
-        if (!has_failed && !self.holds_back.load(Ordering::Relaxed)) || self.is_shown(has_failed) {
+        let sum_up = |more| {
+            log::info!(target: "postern::access", "{more} more requests failed (not shown)");
+        };
+        if self.0.may_tell(has_failed, sum_up) {
             let AccessLine {
                 site,
                 method,
@@ -53,18 +51,6 @@ impl AccessLog {
                 "{line}"
             );
         }
-    }
-
-    fn is_shown(&self, has_failed: bool) -> bool {
-        let mut failed = self.failed.lock();
-        let now = Instant::now();
-        if let Some(more) = failed.roll(now) {
-            log::info!(target: "postern::access", "{more} more requests failed (not shown)");
-        }
-        let may = !has_failed || failed.count();
-        self.holds_back
-            .store(failed.holds_back(), Ordering::Relaxed);
-        may
     }
 }
 

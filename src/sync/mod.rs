@@ -15,7 +15,7 @@ pub(crate) use changes::Changes;
 pub(crate) use copy_on_write::CopyOnWrite;
 pub(crate) use counted_map::CountedMap;
 pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock};
-pub(crate) use log_limiter::{LogLimiter, LogWindow, REFUSED};
+pub(crate) use log_limiter::{LogLimiter, REFUSED};
 pub(crate) use lookout::Lookout;
 pub(crate) use memory::part_of_memory;
 pub(crate) use permit::{KeyedPermits, Permit, Permits};
