@@ -1,13 +1,11 @@
 //! A request's line in the log. Its length is capped, and so are the lines a minute of requests that
 //! fail: no visitor fills the disk with them.
 
-use crate::store::digits::{digits, dotted};
-use crate::sync::{LogWindow, Mutex};
+use crate::sync::LogLimiter;
 use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Bytes of a path that are shown. Default 500: a visitor may send 32 KiB. Methods, sites and addresses
 /// are short where they come from.
@@ -27,19 +25,18 @@ pub(super) struct AccessLine<'a> {
     pub(super) took: Duration,
 }
 
-/// Writes the lines.
+/// Writes the lines; those of requests that failed are limited.
 #[derive(Debug, Default)]
-pub(super) struct AccessLog {
-    /// True if there is something to sum up: so a request that went well takes no lock.
-    holds_back: AtomicBool,
-    failed: Mutex<LogWindow>,
-}
+pub(super) struct AccessLog(LogLimiter);
 
 impl AccessLog {
     /// Writes a line, or counts it.
     pub(super) fn record(&self, line: &AccessLine<'_>) {
         let has_failed = !(100..400).contains(&line.status);
-        if (!has_failed && !self.holds_back.load(Ordering::Relaxed)) || self.is_shown(has_failed) {
+        let sum_up = |more| {
+            log::info!(target: "postern::access", "{more} more requests failed (not shown)");
+        };
+        if self.0.may_tell(has_failed, sum_up) {
             let AccessLine {
                 site,
                 method,
@@ -55,26 +52,15 @@ impl AccessLog {
             );
         }
     }
-
-    fn is_shown(&self, has_failed: bool) -> bool {
-        let mut failed = self.failed.lock();
-        let now = Instant::now();
-        if let Some(more) = failed.roll(now) {
-            log::info!(target: "postern::access", "{more} more requests failed (not shown)");
-        }
-        let may = !has_failed || failed.count();
-        self.holds_back
-            .store(failed.holds_back(), Ordering::Relaxed);
-        may
-    }
 }
 
 /// By hand: each request has such a line, and formatting its numbers would be the most of it.
 impl fmt::Display for AccessLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut room = [0; 20];
         match self.source {
-            IpAddr::V4(source) => f.write_str(dotted(source, &mut [0; 16]))?,
+            IpAddr::V4(source) => {
+                write_numbers(f, ["", ".", ".", "."], source.octets().map(u64::from))?;
+            }
             IpAddr::V6(source) => source.fmt(f)?,
         }
         for word in [self.site, self.method, &shown(self.path, SHOWN_PATH)] {
@@ -83,13 +69,18 @@ impl fmt::Display for AccessLine<'_> {
         }
         let micros = u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX);
         let tenths = micros.saturating_add(50) / 100;
-        for number in [self.status.into(), self.bytes, tenths / 10] {
-            f.write_str(" ")?;
-            f.write_str(digits(number, 1, &mut room))?;
-        }
-        f.write_str(".")?;
-        f.write_str(digits(tenths % 10, 1, &mut room))
+        let numbers = [self.status.into(), self.bytes, tenths / 10, tenths % 10];
+        write_numbers(f, [" ", " ", " ", "."], numbers)
     }
+}
+
+fn write_numbers(f: &mut fmt::Formatter<'_>, before: [&str; 4], numbers: [u64; 4]) -> fmt::Result {
+    let mut buffer = itoa::Buffer::new();
+    for (before, number) in before.into_iter().zip(numbers) {
+        f.write_str(before)?;
+        f.write_str(buffer.format(number))?;
+    }
+    Ok(())
 }
 
 /// Returns so many bytes of a path, or of a method. One that is cut ends in `…`, which neither can.

@@ -9,7 +9,6 @@ use std::net::{IpAddr, SocketAddr};
 use super::host::Host;
 use crate::http::h1::head::Headers;
 use crate::net::{Cidr, is_within};
-use crate::store::digits::{digits, dotted};
 
 /// The header that proxies add the address to that they have a request from.
 pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
@@ -137,8 +136,8 @@ impl Origin {
     /// Header lines for the application, put together without the formatter: each request has them.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let proto = if self.secure { "https" } else { "http" };
-        let (host, mut room) = (&*self.host, [0; 20]);
-        let port = digits(self.port.into(), 1, &mut room);
+        let (host, mut buffer) = (&*self.host, itoa::Buffer::new());
+        let port = buffer.format(u64::from(self.port));
         write_all(out, &["X-Real-IP: "]);
         write_address(out, self.source(), ["", ""]);
         write_all(out, &["\r\nX-Forwarded-For: "]);
@@ -170,7 +169,12 @@ fn write_all(out: &mut Vec<u8>, parts: &[&str]) {
 /// One of IPv6 comes between brackets, such as they are there.
 fn write_address(out: &mut Vec<u8>, address: IpAddr, [open, close]: [&str; 2]) {
     match address {
-        IpAddr::V4(address) => write_all(out, &[dotted(address, &mut [0; 16])]),
+        IpAddr::V4(address) => {
+            let mut buffer = itoa::Buffer::new();
+            for (before, octet) in ["", ".", ".", "."].into_iter().zip(address.octets()) {
+                write_all(out, &[before, buffer.format(u64::from(octet))]);
+            }
+        }
         IpAddr::V6(address) => write_all(out, &[open, &address.to_string(), close]),
     }
 }

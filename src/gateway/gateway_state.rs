@@ -12,7 +12,7 @@ use super::forwarded::Origin;
 use super::host::Host;
 use super::limits::Limits;
 use super::pages::Pages;
-use super::permits::Permits;
+use super::permits::BusyPermits;
 use super::refused_visit::RefusedVisit;
 use super::request_stats::RequestStats;
 use super::site::{Site, Sites};
@@ -29,7 +29,7 @@ pub(crate) struct GatewayState {
     pub(super) config: GatewayConfig,
     pub(super) sites: Arc<dyn Sites>,
     pub(super) auth: Arc<SiteAuth>,
-    pub(super) permits: Arc<Permits>,
+    pub(super) permits: BusyPermits,
     pub(super) log: AccessLog,
     pub(super) stats: Arc<RequestStats>,
     refused: LogLimiter,
@@ -46,7 +46,7 @@ impl GatewayState {
     pub(super) fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> GatewayState {
         GatewayState {
             auth: Arc::new(SiteAuth::new(config.cookie_key.clone())),
-            permits: Arc::default(),
+            permits: BusyPermits::default(),
             log: AccessLog::default(),
             stats: Arc::default(),
             refused: LogLimiter::default(),

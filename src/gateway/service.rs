@@ -38,8 +38,8 @@ impl Gateway {
 
     /// Tells how many requests run now, also after the gateway was given away.
     pub(crate) fn running(&self) -> impl Fn() -> usize + Send + Sync + use<> {
-        let permits = Arc::clone(&self.state.permits);
-        move || permits.count()
+        let permits = self.state.permits.all.clone();
+        move || permits.out()
     }
 
     /// Returns the counters of the requests; they go on with the gateway.

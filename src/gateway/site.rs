@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::http::auth::Code;
 use crate::http::h1::head::Head;
@@ -11,7 +11,7 @@ use crate::http::proxy::ByteStream;
 use crate::http::server::connection_handler::{ClientConnection, Reset};
 use crate::net::Cidr;
 use crate::store::expiry::{Clocks, Expiry};
-use crate::sync::{CountedMap, Mutex};
+use crate::sync::{CountedMap, Mutex, Permits};
 use crate::tunnel::server::{OpenError, Opener, VisitStats};
 
 /// All sites; asked once a request.
@@ -71,7 +71,7 @@ pub struct Site {
     /// On which connections; the same.
     pub open_visits: Arc<OpenVisits>,
     /// Requests that run at all sites of the one who shares it: those that are not given up for others.
-    pub busy: Arc<AtomicUsize>,
+    pub busy: Permits,
 }
 
 impl Site {
@@ -93,7 +93,7 @@ impl Site {
             tell: Box::new(|_| false),
             stats: Arc::default(),
             open_visits: Arc::default(),
-            busy: Arc::default(),
+            busy: Permits::default(),
         }
     }
 }

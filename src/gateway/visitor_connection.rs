@@ -346,10 +346,9 @@ impl VisitorConnection {
     ) -> Result<BusyPermit, Full> {
         let source = self.counted(request.origin.source());
         let permits = &self.gateway.permits;
-        let permit = BusyPermit::new(permits, &site.busy, source, visitor.capacity());
-        match request.head.framing {
-            Framing::Length(0) => permit.take()?,
-            _ => permit.begin()?,
+        let permit = BusyPermit::begin(permits, &site.busy, source, visitor.capacity())?;
+        if request.head.framing == Framing::Length(0) {
+            permit.take()?;
         }
         Ok(permit)
     }

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
@@ -19,7 +19,7 @@ use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
 use crate::store::time::{parse_rfc3339, unix_seconds};
 use crate::store::{DataDir, Ends};
-use crate::sync::{CopyOnWrite, Lookout, Mutex, RwLock, Thread};
+use crate::sync::{CopyOnWrite, KeyedPermits, Lookout, Mutex, RwLock, Thread};
 use crate::tunnel::server::{Opener, VisitStats};
 
 /// The sites by their names, and the terms of all applications.
@@ -50,8 +50,8 @@ struct Table {
     sites: HashMap<String, Arc<Site>>,
     /// The name of each application's site, by the application's id.
     names: HashMap<String, String>,
-    /// Requests under way, by the connector's name; where there is none, nothing is kept.
-    busy: HashMap<String, Weak<AtomicUsize>>,
+    /// Requests under way, by the connector's name.
+    busy: KeyedPermits<String>,
     /// By the application's id.
     terms: HashMap<String, Terms>,
 }
@@ -299,7 +299,7 @@ impl Table {
                 terms.epoch
             };
             made.renamed_at = site.since.as_deref().and_then(seconds_of);
-            made.busy = self.busy(connector);
+            made.busy = self.busy.of(connector.to_owned());
             if let Some(before) = &before {
                 made.stats = Arc::clone(&before.stats);
                 if !ends {
@@ -337,17 +337,6 @@ impl Table {
     fn put_in(&mut self, site: Site) {
         self.names.insert(site.app_id.clone(), site.name.clone());
         self.sites.insert(site.name.clone(), Arc::new(site));
-    }
-
-    fn busy(&mut self, connector: &str) -> Arc<AtomicUsize> {
-        if let Some(busy) = self.busy.get(connector).and_then(Weak::upgrade) {
-            return busy;
-        }
-        self.busy.retain(|_, busy| busy.strong_count() > 0);
-        let busy = Arc::default();
-        self.busy
-            .insert(connector.to_owned(), Arc::downgrade(&busy));
-        busy
     }
 
     fn take_out(&mut self, app_id: &str) -> Option<Arc<Site>> {

@@ -11,7 +11,6 @@ mod atomic;
 mod audit;
 mod credentials;
 mod data_dir;
-pub(crate) mod digits;
 mod ends;
 mod error;
 mod escape;

@@ -4,8 +4,6 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::digits::digits;
-
 const SECONDS_A_DAY: u64 = 86_400;
 
 /// Seconds since 1970, UTC.
@@ -54,9 +52,13 @@ pub(crate) fn deserialize_rfc3339<'de, D: Deserializer<'de>>(
 /// `2026-01-31T23:59:59.123Z`: the same with milliseconds.
 pub fn rfc3339_millis(time: SystemTime) -> String {
     let elapsed = since_epoch(time);
-    let millis = elapsed.subsec_millis();
+    let mut buffer = itoa::Buffer::new();
+    // Three digits, behind one that is left out.
+    let (_, millis) = buffer
+        .format(1000 + u64::from(elapsed.subsec_millis()))
+        .split_at(1);
     let mut text = date_time(elapsed.as_secs());
-    for part in [".", digits(millis.into(), 3, &mut [0; 20]), "Z"] {
+    for part in [".", millis, "Z"] {
         text.push_str(part);
     }
     text
@@ -143,8 +145,8 @@ fn date_time(seconds: u64) -> String {
     // Larger numbers are billions of years away.
     let join = |all: u64, part: u64| all.saturating_mul(100).saturating_add(part);
     let all = parts.into_iter().fold(year, join);
-    let mut room = [0; 20];
-    let all = digits(all, 14, &mut room);
+    let mut buffer = itoa::Buffer::new();
+    let all = buffer.format(all);
     let mut text = String::with_capacity("2026-01-31T23:59:59.123Z".len());
     for (digit, left) in all.chars().zip((1..=all.len()).rev()) {
         match left {

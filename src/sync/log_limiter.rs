@@ -1,6 +1,7 @@
 //! So many lines a minute of what anybody can cause: nobody fills the disk with them.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use log::Level;
@@ -17,7 +18,11 @@ pub(crate) const REFUSED: &str = "postern::refused";
 
 /// Lines of one kind, whoever causes them.
 #[derive(Debug, Default)]
-pub(crate) struct LogLimiter(Mutex<LogWindow>);
+pub(crate) struct LogLimiter {
+    window: Mutex<LogWindow>,
+    /// True if there is something to sum up: so a line that is always told takes no lock.
+    holds_back: AtomicBool,
+}
 
 impl LogLimiter {
     /// Writes a line for `target`, or counts it. `others` says what those were that were only counted, as in
@@ -32,26 +37,33 @@ impl LogLimiter {
     }
 
     fn write(&self, (level, target): (Level, &str), others: &str, line: fmt::Arguments<'_>) {
-        let (may, more) = self.count(Instant::now());
-        if let Some(more) = more {
-            log::log!(target: target, level, "{more} more {others} are not shown");
-        }
-        if may {
+        let sum_up = |more| log::log!(target: target, level, "{more} more {others} are not shown");
+        if self.may_tell(true, sum_up) {
             log::log!(target: target, level, "{line}");
         }
     }
 
-    /// Returns true if a line may be logged now. If a minute has passed, also the number of lines suppressed in it.
-    fn count(&self, now: Instant) -> (bool, Option<usize>) {
-        let mut window = self.0.lock();
-        let more = window.roll(now);
-        (window.count(), more)
+    /// True if a line may be told now; one that is not `limited` always may. Calls `sum_up` with the number of those that
+    /// were not told in a minute that is over.
+    pub(crate) fn may_tell(&self, limited: bool, sum_up: impl FnOnce(usize)) -> bool {
+        if !limited && !self.holds_back.load(Ordering::Relaxed) {
+            return true;
+        }
+        let mut window = self.window.lock();
+        let more = window.roll(Instant::now());
+        let may = !limited || window.count();
+        self.holds_back.store(window.more > 0, Ordering::Relaxed);
+        drop(window);
+        if let Some(more) = more {
+            sum_up(more);
+        }
+        may
     }
 }
 
 /// Lines since a moment.
 #[derive(Debug, Default)]
-pub(crate) struct LogWindow {
+struct LogWindow {
     since: Option<Instant>,
     told: usize,
     more: usize,
@@ -59,38 +71,31 @@ pub(crate) struct LogWindow {
 
 impl LogWindow {
     /// Begins anew where the time has passed; how many were not told, if any.
-    pub(crate) fn roll(&mut self, now: Instant) -> Option<usize> {
+    fn roll(&mut self, now: Instant) -> Option<usize> {
         let is_over = |since| now.saturating_duration_since(since) >= WINDOW;
         if !self.since.is_none_or(is_over) {
             return None;
         }
-        let before = std::mem::replace(
-            self,
-            LogWindow {
-                since: Some(now),
-                told: 0,
-                more: 0,
-            },
-        );
+        let begun = LogWindow {
+            since: Some(now),
+            ..LogWindow::default()
+        };
+        let before = std::mem::replace(self, begun);
         (before.more > 0).then_some(before.more)
     }
 
     /// True if one more line may be logged; counts it either way.
-    pub(crate) fn count(&mut self) -> bool {
+    fn count(&mut self) -> bool {
         let may = self.told < LINES;
         *(if may { &mut self.told } else { &mut self.more }) += 1;
         may
-    }
-
-    /// True if lines were suppressed, so that a summary is due.
-    pub(crate) fn holds_back(&self) -> bool {
-        self.more > 0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
 
     #[test]
     fn lines_beyond_a_minutes_are_counted_and_summed_up() {
@@ -107,5 +112,19 @@ mod tests {
             None,
             "nothing was left out"
         );
+    }
+
+    #[test]
+    fn what_is_always_told_sums_up_what_was_not() {
+        let limiter = LogLimiter::default();
+        let summed = Cell::new(None);
+        let may_tell = |limited| limiter.may_tell(limited, |more| summed.set(Some(more)));
+        assert!((0..LINES).all(|_| may_tell(true)) && !may_tell(true));
+        assert!(may_tell(false) && summed.get().is_none());
+        let mut window = limiter.window.lock();
+        window.since = window.since.and_then(|since| since.checked_sub(WINDOW));
+        drop(window);
+        assert!(may_tell(false) && summed.take() == Some(1));
+        assert!(may_tell(true) && summed.get().is_none(), "said once");
     }
 }

@@ -1,43 +1,96 @@
 //! Permits: so many at once, each counted until it is dropped.
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::lock::Mutex;
+
 /// Counts [`Permit`]s; clones count together.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Permits(Arc<AtomicUsize>);
+pub struct Permits(Arc<AtomicUsize>);
 
 impl Permits {
     /// How many are out.
-    pub(crate) fn out(&self) -> usize {
+    pub fn out(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
 
     /// One more, unless `most` are out.
     pub(crate) fn take(&self, most: usize) -> Option<Permit> {
-        let step = |out: usize| (out < most).then_some(out + 1);
-        self.0
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, step)
-            .ok()
-            .map(|_| Permit(Arc::clone(&self.0)))
+        self.take_several(1, most)
+    }
+
+    /// One that counts as `count`, unless more than `most` would be out.
+    pub(crate) fn take_several(&self, count: usize, most: usize) -> Option<Permit> {
+        let mut permit = self.empty();
+        permit.grow_to(count, most).then_some(permit)
+    }
+
+    /// One that counts as nothing until it grows.
+    pub(crate) fn empty(&self) -> Permit {
+        let permits = self.clone();
+        Permit { permits, count: 0 }
     }
 }
 
 /// One of those that may be at something at once; it counts until it is dropped.
 #[derive(Debug)]
 #[must_use = "it counts until it is dropped"]
-pub(crate) struct Permit(Arc<AtomicUsize>);
+pub(crate) struct Permit {
+    permits: Permits,
+    count: usize,
+}
 
 impl Permit {
     /// True if it is one of these.
     pub(crate) fn is_of(&self, permits: &Permits) -> bool {
-        Arc::ptr_eq(&self.0, &permits.0)
+        Arc::ptr_eq(&self.permits.0, &permits.0)
+    }
+
+    /// Makes it count as `count` if that is more; false, and as before, if more than `most` would be out.
+    pub(crate) fn grow_to(&mut self, count: usize, most: usize) -> bool {
+        let Some(more) = count.checked_sub(self.count).filter(|more| *more > 0) else {
+            return true;
+        };
+        let step = |out: usize| out.checked_add(more).filter(|out| *out <= most);
+        let out = &self.permits.0;
+        let grown = out.fetch_update(Ordering::SeqCst, Ordering::SeqCst, step);
+        if grown.is_ok() {
+            self.count = count;
+        }
+        grown.is_ok()
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        self.permits.0.fetch_sub(self.count, Ordering::SeqCst);
+    }
+}
+
+/// Permits of each of many, such as sources of requests. Those that nobody holds are forgotten when there are many.
+#[derive(Debug)]
+pub(crate) struct KeyedPermits<K>(Mutex<HashMap<K, Permits>>);
+
+impl<K> Default for KeyedPermits<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash> KeyedPermits<K> {
+    /// Permits of this one.
+    pub(crate) fn of(&self, key: K) -> Permits {
+        let mut all = self.0.lock();
+        if all.len() == all.capacity() {
+            all.retain(|_, permits| Arc::strong_count(&permits.0) > 1);
+            // So the next look at all of them comes after as many more.
+            let used = all.len();
+            all.reserve(used + 1);
+        }
+        all.entry(key).or_default().clone()
     }
 }
 
@@ -52,5 +105,33 @@ mod tests {
         assert!(one.is_some() && two.is_some() && permits.take(2).is_none());
         drop(one);
         assert!(permits.take(2).is_some());
+    }
+
+    #[test]
+    fn a_permit_may_count_as_several_and_grow_within_the_limit() {
+        let permits = Permits::default();
+        let mut one = permits.take_several(60, 100).unwrap();
+        assert!(permits.take_several(41, 100).is_none());
+        assert!(!one.grow_to(101, 100) && one.grow_to(100, 100) && one.grow_to(7, 0));
+        assert_eq!(permits.out(), 100);
+        drop(one);
+        assert_eq!(permits.out(), 0);
+    }
+
+    #[test]
+    fn each_key_has_its_own_and_only_those_in_use_are_remembered() {
+        let keyed = KeyedPermits::default();
+        let held: Vec<_> = (0..100).map(|key| keyed.of(key).take(1)).collect();
+        assert!(held.iter().all(Option::is_some));
+        for key in 100..10_000 {
+            assert!(keyed.of(key).take(1).is_some());
+        }
+        assert!((0..100).all(|key| keyed.of(key).take(1).is_none()));
+        assert!(keyed.0.lock().len() < 1000);
+        let of_one = keyed.of(1);
+        drop(held);
+        (100..10_000).for_each(|key| drop(keyed.of(key)));
+        let permit = of_one.take(1).unwrap();
+        assert!(permit.is_of(&keyed.of(1)), "somebody held these");
     }
 }

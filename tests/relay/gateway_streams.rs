@@ -389,7 +389,7 @@ fn one_connectors_sites_leave_room_for_others() {
     for client in &mut waiting {
         client.send(request.as_bytes());
     }
-    let running = || stuck.site.busy.load(Ordering::Relaxed);
+    let running = || stuck.site.busy.out();
     let is_refused = |client: &Client| client.has_heard();
     wait_until("half of eight run", || {
         running() == 4 && waiting.iter().filter(|client| is_refused(client)).count() == 4
@@ -434,7 +434,7 @@ fn one_visitor_has_a_quarter_whatever_he_asks_for() {
         client.send(relay.request("GET", "shop", path, &lines).as_bytes());
         client
     };
-    let running = || shared.site.busy.load(Ordering::Relaxed);
+    let running = || shared.site.busy.out();
     let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
     let mut held: Vec<_> = (0..2).map(|_| ask("/poll", "192.0.2.1", "")).collect();
     for _ in 0..2 {

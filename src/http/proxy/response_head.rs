@@ -15,7 +15,6 @@ use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{Head, HeadScan, Version, decimal};
 use crate::http::h1::hop_by_hop::write_line;
 use crate::http::h1::trailers;
-use crate::store::digits::digits;
 
 /// Bytes of an answer's head. Default 64 KiB: some applications set many cookies.
 const MAX_HEAD: usize = crate::limits::ANSWER_HEAD;
@@ -302,18 +301,15 @@ fn head_fault(seen: &[u8], refusal: &Refusal) -> NotHttp {
 }
 
 fn write_length(out: &mut Vec<u8>, length: u64) {
-    let mut room = [0; 20];
-    write_line(
-        out,
-        "Content-Length",
-        digits(length, 1, &mut room).as_bytes(),
-    );
+    let mut buffer = itoa::Buffer::new();
+    write_line(out, "Content-Length", buffer.format(length).as_bytes());
 }
 
 fn status_and_lines(rules: &dyn Rules, answer: &AnswerHead) -> Vec<u8> {
     let mut out = Vec::with_capacity(USUAL_HEAD);
-    let mut room = [0; 20];
-    let status = digits(answer.status.into(), 3, &mut room);
+    let mut buffer = itoa::Buffer::new();
+    // Three digits, behind one that is left out.
+    let (_, status) = buffer.format(1000 + u64::from(answer.status)).split_at(1);
     for part in ["HTTP/1.1 ", status, " ", &answer.reason] {
         out.extend_from_slice(part.as_bytes());
     }

@@ -1,7 +1,6 @@
 //! Memory and open files that all connections of a server share.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -24,42 +23,10 @@ const ENDING: usize = 16;
 /// answers, which soon make room for the next.
 const OWN: usize = 16;
 
-/// Bytes of request bodies held at once, but for the first [`FREE_BODY`] of each.
-#[derive(Default)]
-pub(super) struct Bodies(AtomicUsize);
-
-impl Bodies {
-    pub(super) fn hold(&self) -> HeldBody<'_> {
-        HeldBody {
-            all: &self.0,
-            bytes: 0,
-        }
-    }
-}
-
-/// One body's share; given back when dropped.
-pub(super) struct HeldBody<'a> {
-    all: &'a AtomicUsize,
-    bytes: usize,
-}
-
-impl HeldBody<'_> {
-    /// False when it is large and all bodies together are over `max`.
-    pub(super) fn grow_to(&mut self, bytes: usize, max: usize) -> bool {
-        let counted = bytes.saturating_sub(FREE_BODY);
-        if counted == 0 {
-            return true;
-        }
-        let more = counted.saturating_sub(self.bytes);
-        self.bytes += more;
-        self.all.fetch_add(more, Ordering::Relaxed) + more <= max
-    }
-}
-
-impl Drop for HeldBody<'_> {
-    fn drop(&mut self) {
-        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
+/// Makes a body's share of the memory for all as large as the body; false when it is large and all bodies together
+/// would be over `max`.
+pub(super) fn hold_body(share: &mut Permit, bytes: usize, max: usize) -> bool {
+    share.grow_to(bytes.saturating_sub(FREE_BODY), max)
 }
 
 /// Requests under way at once.
@@ -76,14 +43,13 @@ impl Exchanges {
 
     /// `None` when there are too many.
     pub(super) fn enter(&self) -> Option<ExchangeSlot> {
-        self.permits.take(self.max).map(ExchangeSlot::counted)
+        self.permits.take(self.max).map(Some).map(ExchangeSlot)
     }
 
     /// Enters an exchange of a gateway's site.
     pub(super) fn enter_site(&self) -> Option<ExchangeSlot> {
-        self.permits
-            .take(self.for_sites())
-            .map(ExchangeSlot::counted)
+        let permit = self.permits.take(self.for_sites());
+        permit.map(Some).map(ExchangeSlot)
     }
 
     /// How many a gateway's sites may have.
@@ -100,10 +66,6 @@ impl ExchangeSlot {
     /// One of a connection that has its place elsewhere.
     pub(crate) fn uncounted() -> ExchangeSlot {
         ExchangeSlot(None)
-    }
-
-    fn counted(permit: Permit) -> ExchangeSlot {
-        ExchangeSlot(Some(permit))
     }
 }
 
@@ -154,17 +116,17 @@ mod tests {
 
     #[test]
     fn bodies_and_exchanges_give_back_what_they_held() {
-        let bodies = Bodies::default();
-        let mut one = bodies.hold();
-        let large = |bytes| FREE_BODY + bytes;
-        assert!(one.grow_to(large(60), 100) && one.grow_to(large(60), 100));
-        assert!(!bodies.hold().grow_to(large(41), 100));
-        assert!(bodies.hold().grow_to(large(40), 100));
-        let mut greedy = bodies.hold();
-        assert!(!greedy.grow_to(large(1000), 100));
-        assert!(bodies.hold().grow_to(FREE_BODY, 100), "a small one passes");
+        let bodies = Permits::default();
+        let hold = |share: &mut Permit, bytes| hold_body(share, FREE_BODY + bytes, 100);
+        let mut one = bodies.empty();
+        assert!(hold(&mut one, 60) && hold(&mut one, 60));
+        assert!(!hold(&mut bodies.empty(), 41));
+        assert!(hold(&mut bodies.empty(), 40));
+        let mut greedy = bodies.empty();
+        assert!(!hold(&mut greedy, 1000) && hold(&mut greedy, 40));
+        assert!(hold(&mut bodies.empty(), 0), "a small one passes");
         drop(greedy);
-        assert!(bodies.hold().grow_to(large(40), 100));
+        assert!(hold(&mut bodies.empty(), 40));
         let exchanges = Exchanges::new(1);
         let slot = exchanges.enter();
         assert!(slot.is_some() && exchanges.enter().is_none());

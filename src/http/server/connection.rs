@@ -6,7 +6,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::backend::Opened;
-use super::budget::HeldBody;
+use super::budget::hold_body;
 use super::connection_handler::{After, ConnectionHandler, Gateway};
 use super::connection_table::{ConnectionEntry, Phase};
 use super::peer;
@@ -20,6 +20,7 @@ use crate::http::h1::target::Target;
 use crate::http::proxy::{ClientStream, Exchange, Outcome, RequestBody, Transfer};
 use crate::http::socket::was_reset;
 use crate::http::{ApiError, CancelToken, Response};
+use crate::sync::Permit;
 
 /// Methods for 405 (RFC 9110 section 15.5.6).
 const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
@@ -251,14 +252,10 @@ impl<'a, S: ClientStream> Connection<'a, S> {
     }
 
     /// The body, and its share of what all bodies may take.
-    pub(super) fn read_body(
-        &mut self,
-        head: &Head,
-        most: usize,
-    ) -> Result<(Vec<u8>, HeldBody<'a>), End> {
+    pub(super) fn read_body(&mut self, head: &Head, most: usize) -> Result<(Vec<u8>, Permit), End> {
         let state = self.state;
-        let mut held = state.bodies.hold();
-        let may_hold = |bytes| held.grow_to(bytes, state.limits.bodies);
+        let mut held = state.bodies.empty();
+        let may_hold = |bytes| hold_body(&mut held, bytes, state.limits.bodies);
         let body = (self.requests).read_body(head, (&state.limits, most), may_hold)?;
         Ok((body, held))
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::admitted::{Admitted, Removal};
 use super::backend::Backend;
-use super::budget::{Bodies, Exchanges, within_open_files};
+use super::budget::{Exchanges, within_open_files};
 use super::connection::{self, Work};
 use super::connection_handler::{Gateway, Reset};
 use super::connection_table::ConnectionTable;
@@ -18,7 +18,7 @@ use super::server_state::ServerState;
 use super::threads::Threads;
 use crate::http::proxy::ClientStream;
 use crate::net::{Acceptor, Pause, keep_alive};
-use crate::sync::Thread;
+use crate::sync::{Permits, Thread};
 
 /// Pause after an accept or a thread that failed for want of files, memory or threads.
 const BACK_OFF: Duration = Duration::from_millis(20);
@@ -58,7 +58,7 @@ impl Listener {
             check_other_users: config.check_other_users,
             backend: config.backend,
             gateway: config.gateway,
-            bodies: Bodies::default(),
+            bodies: Permits::default(),
             exchanges: Exchanges::new(exchanges),
             table: ConnectionTable::new(connections, config.limits.per_source),
             stopping: AtomicBool::new(false),

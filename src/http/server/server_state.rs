@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::backend::Backend;
-use super::budget::{Bodies, Exchanges};
+use super::budget::Exchanges;
 use super::connection_handler::Gateway;
 use super::connection_table::ConnectionTable;
 use super::limits::Limits;
@@ -13,6 +13,7 @@ use super::policy::HostPolicy;
 use crate::http::Response;
 use crate::http::h1::Refusal;
 use crate::http::response::HSTS;
+use crate::sync::Permits;
 
 /// State that all connections of a server share.
 pub(super) struct ServerState {
@@ -22,7 +23,8 @@ pub(super) struct ServerState {
     pub(super) limits: Limits,
     pub(super) backend: Arc<dyn Backend>,
     pub(super) gateway: Option<Arc<dyn Gateway>>,
-    pub(super) bodies: Bodies,
+    /// Bytes of request bodies held at once, but for the first ones of each.
+    pub(super) bodies: Permits,
     pub(super) exchanges: Exchanges,
     pub(super) table: ConnectionTable,
     pub(super) stopping: AtomicBool,

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -24,7 +24,7 @@ use super::placement;
 use super::store::MemberRow;
 use crate::gateway::Down;
 use crate::http::proxy::ByteStream;
-use crate::sync::{Mutex, RwLock, Thread, spawn};
+use crate::sync::{Mutex, Permits, RwLock, Thread, spawn};
 use crate::tunnel::client::{HostKeyCheck, Settings, Tunnel};
 use crate::tunnel::fleet_keys::FleetKeys;
 use crate::tunnel::remote::Remote;
@@ -74,7 +74,7 @@ pub(in crate::relay) struct Links {
     revoked: Arc<dyn Fn(&str) + Send + Sync>,
     is_leaving: AtomicBool,
     /// Streams that are served for other relays.
-    served: Arc<AtomicUsize>,
+    served: Permits,
     began: Instant,
 }
 
@@ -123,7 +123,7 @@ impl Links {
             of_connectors: settings.opener,
             revoked: settings.revoked,
             is_leaving: AtomicBool::new(false),
-            served: Arc::default(),
+            served: Permits::default(),
             began: Instant::now(),
         })
     }
@@ -198,10 +198,10 @@ impl Links {
         settings.password = self.password(id)?;
         settings.host_key = HostKeyCheck::Fingerprint(member.fingerprint.clone());
         settings.max_retry_interval = PAUSE;
-        let (opener, served) = (self.of_connectors.clone(), Arc::clone(&self.served));
+        let (opener, served) = (self.of_connectors.clone(), self.served.clone());
         let revoked = Arc::clone(&self.revoked);
         settings.serve = Some(Arc::new(move |relay| {
-            let _count = Counted::new(&served);
+            let _permit = served.take(usize::MAX);
             hop::serve(relay, &opener, &*revoked);
         }));
         let named = format!("{id} ({})", member.peer);
@@ -459,7 +459,7 @@ impl Links {
 
     /// Streams that are served for other relays now.
     pub(in crate::relay) fn served(&self) -> usize {
-        self.served.load(Ordering::Relaxed)
+        self.served.out()
     }
 
     /// Where other relays dial: as they are told, and as it listens.
@@ -476,22 +476,6 @@ impl Links {
 /// True if a relay that did not answer then is asked last.
 fn is_recent(at: &Instant) -> bool {
     at.elapsed() < SILENT
-}
-
-/// Counts for as long as it lives.
-struct Counted(Arc<AtomicUsize>);
-
-impl Counted {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(count))
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 fn signed(from: &str, to: &str) -> Vec<u8> {

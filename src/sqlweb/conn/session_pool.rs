@@ -130,6 +130,7 @@ impl IdleConn {
 }
 
 /// Connection of a session when its turn comes.
+#[expect(clippy::large_enum_variant, reason = "moved once a statement")]
 pub(super) enum SessionTurn {
     /// A connection.
     Idle(IdleConn),

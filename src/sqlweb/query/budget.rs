@@ -1,6 +1,5 @@
 //! The memory of large rows while slow clients read them: one budget for all statements.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use mysql::Column;
@@ -8,7 +7,7 @@ use mysql::Column;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::limits::{OF_ONE_READER, ROWS_IN_FLIGHT};
 use crate::sqlweb::results::TextRow;
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{Condvar, KeyedPermits, Mutex, Permit, Permits};
 
 /// Rows up to this size are not counted, in bytes: of 32 statements they come to little.
 const SMALL: usize = 1 << 20;
@@ -19,44 +18,53 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a row that waits looks whether it is still wanted.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The budget.
+/// The budget: bytes in use, in all and by reader.
 #[derive(Default)]
 pub(crate) struct RowBudget {
-    /// Bytes in use, by reader; nobody is in it who uses none.
-    used: Mutex<HashMap<String, usize>>,
+    all: Permits,
+    of_readers: KeyedPermits<String>,
+    /// Held while room is looked for, so that none is freed unnoticed.
+    turn: Mutex<()>,
     freed: Condvar,
 }
 
-/// The room that one row takes; free again when dropped.
+/// The room that one row takes; free again when dropped, in this order.
 pub(crate) struct RowPermit<'a> {
-    budget: &'a RowBudget,
-    reader: &'a str,
-    bytes: usize,
+    _permits: [Permit; 2],
+    _notifier: FreedNotifier<'a>,
 }
+
+/// Wakes those who wait for room when dropped.
+struct FreedNotifier<'a>(&'a RowBudget);
 
 impl RowBudget {
     /// Room for `bytes`, of which there may be no more than [`ROWS_IN_FLIGHT`] in all and [`OF_ONE_READER`] of
-    /// `reader`; waits for others to end, as long as `wanted`, and fails with [`DbError::NoRoom`].
-    pub(crate) fn acquire<'a>(
-        &'a self,
-        reader: &'a str,
+    /// `reader`; waits for others to end, as long as `wanted`, and fails with [`DbError::NoRoom`]. If nothing else is in
+    /// use, any size fits.
+    pub(crate) fn acquire(
+        &self,
+        reader: &str,
         bytes: usize,
         wanted: &dyn Fn() -> bool,
-    ) -> Result<RowPermit<'a>, DbError> {
+    ) -> Result<RowPermit<'_>, DbError> {
         let deadline = Instant::now() + WAIT_TIMEOUT;
-        let mut used = self.used.lock();
-        while !has_room(&used, reader, bytes) {
+        let own = self.of_readers.of(reader.to_owned());
+        let take = |of: &Permits, most: usize| of.take_several(bytes, most.max(bytes));
+        let mut turn = self.turn.lock();
+        loop {
+            let own = take(&own, *OF_ONE_READER);
+            let both = own.and_then(|own| Some([own, take(&self.all, *ROWS_IN_FLIGHT)?]));
+            if let Some(permits) = both {
+                return Ok(RowPermit {
+                    _permits: permits,
+                    _notifier: FreedNotifier(self),
+                });
+            }
             if Instant::now() > deadline || !wanted() {
                 return Err(DbError::NoRoom);
             }
-            used = self.freed.wait_timeout(used, POLL_INTERVAL);
+            turn = self.freed.wait_timeout(turn, POLL_INTERVAL);
         }
-        *used.entry(reader.to_owned()).or_default() += bytes;
-        Ok(RowPermit {
-            budget: self,
-            reader,
-            bytes,
-        })
     }
 
     /// Waits until there is any room at all before a row is read that may be large, with the same end.
@@ -69,23 +77,10 @@ impl RowBudget {
     }
 }
 
-/// True if there is room for so many bytes. If nothing else is in use, any size fits.
-fn has_room(used: &HashMap<String, usize>, reader: &str, bytes: usize) -> bool {
-    let fits = |used: usize, most: usize| used == 0 || used + bytes <= most;
-    let own = used.get(reader).copied().unwrap_or(0);
-    fits(used.values().sum(), *ROWS_IN_FLIGHT) && fits(own, *OF_ONE_READER)
-}
-
-impl Drop for RowPermit<'_> {
+impl Drop for FreedNotifier<'_> {
     fn drop(&mut self) {
-        let budget = self.budget;
-        let mut used = budget.used.lock();
-        if let Some(own) = used.get_mut(self.reader) {
-            *own = own.saturating_sub(self.bytes);
-        }
-        used.retain(|_, bytes| *bytes > 0);
-        drop(used);
-        budget.freed.notify_all();
+        drop(self.0.turn.lock());
+        self.0.freed.notify_all();
     }
 }
 
@@ -118,7 +113,8 @@ mod tests {
             drop(alone);
             assert!(waiting.join().unwrap());
         });
-        assert!(budget.used.lock().is_empty());
+        let of = |reader: &str| budget.of_readers.of(reader.to_owned()).out();
+        assert_eq!((budget.all.out(), of("a"), of("b")), (0, 0, 0));
     }
 
     #[test]

@@ -4,22 +4,45 @@
 //! HostKey ─ known ─> Login ─ LoggedIn ─> Config ─ success ─> Up ─ streams
 //! ```
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::dial;
 use super::failure::{Class, Failure};
-use super::permits;
 use super::settings::{HostKeyCheck, Settings};
 use super::state::TunnelState;
 use super::way::Way;
+use crate::http::server::raise_open_files;
+use crate::sync::{Permit, Permits};
 use crate::tunnel::known_servers::Known;
 use crate::tunnel::mux::{End, Handler, Mux, Options};
 use crate::tunnel::remote::encode_config;
 use crate::tunnel::ssh::{
     self, ChannelId, ChannelOpenFailure, Event, HostKey, HostKeyAlgorithm, RequestId,
 };
+
+/// Streams to targets that all tunnels of this process may have open. Default 8192, an open file each; fewer where this
+/// process may not open so many: a server opens as many as it likes, and a process without open files left answers
+/// nobody, its own user least of all.
+const MOST: usize = crate::limits::STREAMS;
+/// Open files that are left for the rest of the program. Default 128: pages, databases, the tunnels themselves.
+const RESERVED: usize = 128;
+/// Which part of the other open files streams may have. Default a half: pages and web clients have connections too.
+const PART: usize = 2;
+/// Streams that there is room for whatever the limit is.
+const LEAST: usize = 16;
+/// Which part of all streams one tunnel may have: another one's visitors must get in too. Default a half.
+const SHARE_OF_TUNNEL: usize = crate::limits::STREAMS_OF_TUNNEL;
+/// Open files of a stream that is served in this process: its waker, and the connection to the application.
+const FILES_SERVED: usize = 2;
+/// Such streams of one tunnel. Default 2048: a thread have those alone that are at work.
+const MOST_SERVED: usize = crate::limits::STREAMS_OF_SITE;
+
+/// Open files of all streams.
+static OPEN: LazyLock<Permits> = LazyLock::new(Permits::default);
+/// How many there may be.
+static ROOM: OnceLock<usize> = OnceLock::new();
 
 /// Connects, and serves streams until the connection ends; answers why it did.
 pub(super) fn run(state: &TunnelState, settings: &Settings) -> Failure {
@@ -233,7 +256,7 @@ impl Client<'_> {
         };
         let open = self.state.traffic.streams.load(Ordering::Relaxed);
         let is_served = self.settings.serve.is_some();
-        let Some(permit) = permits::permit(open, self.settings.max_streams, is_served) else {
+        let Some(permit) = permit(open, self.settings.max_streams, is_served) else {
             if !std::mem::replace(&mut self.is_crowded, true) {
                 log::warn!("{open} streams of this tunnel are open: no more are accepted");
             }
@@ -246,7 +269,7 @@ impl Client<'_> {
         };
         self.is_crowded = false;
         if let Some(serve) = &self.settings.serve {
-            let served = mux.serve_here(channel, serve, permit);
+            let served = mux.serve_here(channel, serve, vec![permit]);
             return served.map_err(End::Protocol);
         }
         let host = &remote.remote_host;
@@ -254,7 +277,7 @@ impl Client<'_> {
         let host = local
             .filter(|_| host.eq_ignore_ascii_case("localhost"))
             .unwrap_or_else(|| host.clone());
-        mux.serve_target(channel, &host, remote.remote_port, permit)
+        mux.serve_target(channel, &host, remote.remote_port, vec![permit])
             .map_err(End::Protocol)
     }
 }
@@ -280,5 +303,39 @@ fn check(settings: &Settings, way: Way, key: &HostKey) -> Result<(), Failure> {
             Ok(Known::Changed(known)) => Err(changed(&known, store.advice())),
             Err(error) => Err(Failure::new(Class::Local, error.to_string())),
         },
+    }
+}
+
+/// Room for one stream of a tunnel that has `of_tunnel`, and may have `wanted` where that was said; none where that, or
+/// the process, has too many. One that `is_served` in this process has the open files of two.
+fn permit(of_tunnel: u64, wanted: Option<u64>, is_served: bool) -> Option<Permit> {
+    let room = *ROOM.get_or_init(|| within(raise_open_files(RESERVED + MOST * PART)));
+    let share = room / SHARE_OF_TUNNEL;
+    let (files, most) = if is_served {
+        (FILES_SERVED, (share / FILES_SERVED).min(MOST_SERVED))
+    } else {
+        (1, share)
+    };
+    let most = u64::try_from(most).ok()?.min(wanted.unwrap_or(u64::MAX));
+    let has_room = of_tunnel < most;
+    has_room.then(|| OPEN.take_several(files, room)).flatten()
+}
+
+/// Streams that a limit of so many open files leaves room for.
+fn within(files: usize) -> usize {
+    (files.saturating_sub(RESERVED) / PART).clamp(LEAST, MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_low_limit_leaves_room_for_the_rest() {
+        assert_eq!(within(RESERVED + 2 * MOST), MOST);
+        assert_eq!(within(100_000), MOST);
+        assert_eq!(within(1024), 448);
+        assert_eq!(within(256), 64);
+        assert_eq!(within(0), LEAST);
     }
 }

@@ -11,7 +11,6 @@ mod attempt;
 mod backoff;
 mod dial;
 mod failure;
-mod permits;
 mod settings;
 mod state;
 mod timing;

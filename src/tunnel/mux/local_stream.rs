@@ -98,7 +98,7 @@ impl Mux {
         let stream = self
             .open_channel(target, None, state)
             .map_err(|_| OpenError::Tunnel)?;
-        let permit = StreamPermit::new(&self.options.traffic, None, ());
+        let permit = StreamPermit::new(&self.options.traffic, None, Vec::new());
         let local = LocalStream::new(self, stream, readable, Some(permit));
         self.flush();
         if self.has_ended() {

@@ -12,21 +12,22 @@ use super::stats::{StreamPermit, VisitStats};
 use super::stream::Stream;
 use super::stream_state::StreamState;
 use crate::net::Waker;
+use crate::sync::Permit;
 use crate::tunnel::ssh::{ChannelId, ChannelOpenFailure, Error};
 use crate::tunnel::target::{self, Begun};
 
 // Client: to a target.
 impl Mux {
     /// Accepts an offered channel and connects it to `target`, on a thread of its own where that
-    /// takes time. Never waits. `share` is kept as long as the stream is.
+    /// takes time. Never waits. `shares` are kept as long as the stream is.
     pub(in crate::tunnel) fn serve_target(
         self: &Arc<Self>,
         channel: ChannelId,
         host: &str,
         port: u16,
-        share: impl Send + 'static,
+        shares: Vec<Permit>,
     ) -> Result<(), Error> {
-        let permit = StreamPermit::new(&self.options.traffic, None, share);
+        let permit = StreamPermit::new(&self.options.traffic, None, shares);
         let stream = Stream::new(channel, None, StreamState::offered(permit));
         self.streams().insert(channel, Arc::clone(&stream));
         let begun = match Begun::new(host, port, self.options.may_dial.as_ref()) {
@@ -55,9 +56,9 @@ impl Mux {
         self: &Arc<Self>,
         channel: ChannelId,
         serve: &Serve,
-        share: impl Send + 'static,
+        shares: Vec<Permit>,
     ) -> Result<(), Error> {
-        let permit = StreamPermit::new(&self.options.traffic, None, share);
+        let permit = StreamPermit::new(&self.options.traffic, None, shares);
         let full = ChannelOpenFailure::ResourceShortage;
         let readable = match Waker::new() {
             Ok(waker) => Arc::new(waker),
@@ -194,15 +195,15 @@ impl Mux {
 // Server: for a visitor.
 impl Mux {
     /// Opens a channel for a visitor; its bytes are carried when the client has confirmed the
-    /// channel. Never waits. `share` is kept as long as the visitor is.
+    /// channel. Never waits. `shares` are kept as long as the visitor is.
     pub(in crate::tunnel) fn serve_visitor(
         self: &Arc<Self>,
         visitor: TcpStream,
         target: &str,
         port: &Arc<VisitStats>,
-        share: impl Send + 'static,
+        shares: Vec<Permit>,
     ) {
-        let permit = StreamPermit::new(&self.options.traffic, Some(port), share);
+        let permit = StreamPermit::new(&self.options.traffic, Some(port), shares);
         let state = StreamState::asked_for(visitor, permit);
         match self.open_channel(target, Some(Arc::clone(port)), state) {
             Ok(stream) => {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
+use crate::sync::Permit;
+
 /// Counters of a tunnel, over all its connections.
 #[derive(Debug, Default)]
 pub struct Traffic {
@@ -71,18 +73,18 @@ impl VisitStats {
     }
 }
 
-/// A stream that is counted, and has its share of what this process may open, until this is dropped.
+/// A stream that is counted, and has its shares of what may be open at once, until this is dropped.
 pub(super) struct StreamPermit {
     traffic: Arc<Traffic>,
     port: Option<Arc<VisitStats>>,
-    _share: Box<dyn Send>,
+    _shares: Vec<Permit>,
 }
 
 impl StreamPermit {
     pub(super) fn new(
         traffic: &Arc<Traffic>,
         port: Option<&Arc<VisitStats>>,
-        share: impl Send + 'static,
+        shares: Vec<Permit>,
     ) -> Self {
         traffic.streams.fetch_add(1, Ordering::Relaxed);
         traffic.opened.fetch_add(1, Ordering::Relaxed);
@@ -96,7 +98,7 @@ impl StreamPermit {
         Self {
             traffic: Arc::clone(traffic),
             port: port.cloned(),
-            _share: Box::new(share),
+            _shares: shares,
         }
     }
 }

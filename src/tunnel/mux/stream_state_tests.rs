@@ -13,7 +13,7 @@ fn pair() -> (TcpStream, Arc<Socket>) {
 }
 
 fn attached(traffic: &Arc<Traffic>) -> (StreamState, TcpStream) {
-    let mut state = StreamState::offered(StreamPermit::new(traffic, None, ()));
+    let mut state = StreamState::offered(StreamPermit::new(traffic, None, Vec::new()));
     let (visitor, socket) = pair();
     assert!(state.attach(&socket).0);
     (state, visitor)
@@ -84,7 +84,7 @@ fn a_visitor_that_nobody_confirmed_is_turned_away_with_its_permit() {
         StreamState::abort,
     ] {
         let traffic = Arc::new(Traffic::default());
-        let permit = StreamPermit::new(&traffic, None, ());
+        let permit = StreamPermit::new(&traffic, None, Vec::new());
         let (visitor, _socket) = pair();
         let mut state = StreamState::asked_for(visitor, permit);
         assert!(!state.is_late(Instant::now()));
@@ -117,7 +117,7 @@ fn a_reader_in_this_process_is_woken_when_it_waits_and_gets_all_before_the_end()
 fn whoever_reads_nothing_is_woken_by_the_end_and_not_for_ever_by_what_lies_there() {
     let waker = Arc::new(Waker::new().unwrap());
     let traffic = Arc::new(Traffic::default());
-    let permit = StreamPermit::new(&traffic, None, ());
+    let permit = StreamPermit::new(&traffic, None, Vec::new());
     let mut state = StreamState::offered_to(Arc::clone(&waker), permit);
     let wake = |effects: Effects| effects.wake.map(WakeUp::wake).is_some();
     state.watch(true);

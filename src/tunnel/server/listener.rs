@@ -11,7 +11,6 @@ use super::clients::Clients;
 use super::connection;
 use super::open_files;
 use super::opener::Opener;
-use super::permits::StreamPermits;
 use super::ports::Ports;
 use super::settings::Settings;
 use super::state::ServerState;
@@ -54,7 +53,7 @@ impl Server {
             timeouts: settings.timeouts,
             ssh: settings.ssh,
             traffic: Arc::default(),
-            ports: Ports::new(StreamPermits::new(most.visitors), Arc::clone(&stats)),
+            ports: Ports::new(most.visitors, Arc::clone(&stats)),
             stats,
             clients: Clients::new(most.clients),
             turned_away: LogLimiter::default(),

@@ -5,7 +5,6 @@ mod connection;
 mod listener;
 mod open_files;
 mod opener;
-mod permits;
 mod policy;
 mod ports;
 mod settings;

@@ -1,7 +1,7 @@
 //! How many clients and visitors the limit of open files allows.
 
 use super::clients::MAX_CONNECTIONS;
-use super::permits::MAX_VISITORS;
+use super::ports::MAX_VISITORS;
 use crate::http::server::raise_open_files;
 
 /// Open files of a client: its socket, and during the handshake what wakes it.

@@ -9,12 +9,12 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::permits::StreamPermits;
 use super::policy::Visits;
 use super::stats::{ServerStats, count};
+use crate::http::source as source_of;
 use crate::net::Acceptor;
 use crate::net::resolve::resolve;
-use crate::sync::{Mutex, MutexGuard, Thread};
+use crate::sync::{KeyedPermits, Mutex, MutexGuard, Permit, Permits, Thread};
 use crate::tunnel::mux::{LocalStream, Mux, OpenError};
 use crate::tunnel::remote::Remote;
 
@@ -25,13 +25,21 @@ const AFTER_ERROR: Duration = Duration::from_millis(100);
 const PROOF_WITHIN: Duration = Duration::from_secs(1);
 /// Ports that are remembered as lost, to count who comes back. Default 65,536, some 6 MiB; then all are forgotten.
 const MOST_LOST: usize = 65_536;
+/// Visitors of all public ports: anybody may connect there, and stay. Default 4096, a descriptor each, and a thread while
+/// one has much to send; fewer where this process may not open so many files.
+pub(super) const MAX_VISITORS: usize = crate::limits::PORT_VISITORS;
+/// Which part of these the visitors of one holder's ports may be: others have ports too. Default a half.
+const SHARE_OF_HOLDER: usize = crate::limits::PORTS_OF_ONE;
+/// Which part of these one source (an IPv4 address, an IPv6 /64) may have, loopback exempt. Default a quarter: a proxy
+/// has many visitors.
+const SHARE_OF_SOURCE: usize = crate::limits::PORTS_OF_SOURCE;
 
 /// All that a server holds.
 pub(super) struct Ports {
     held: Mutex<BTreeMap<PortKey, HeldPort>>,
     /// Ports that were lost with a connection, by owner. Locked after `held`, or alone.
     lost: Mutex<HashSet<(String, u16)>>,
-    permits: StreamPermits,
+    permits: Arc<VisitorPermits>,
     stats: Arc<ServerStats>,
 }
 
@@ -52,12 +60,12 @@ struct HeldPort {
 }
 
 impl Ports {
-    /// Nothing is held; these are the permits for their streams, and where they count.
-    pub(super) fn new(permits: StreamPermits, stats: Arc<ServerStats>) -> Self {
+    /// Nothing is held; there may be so many visitors, and they count in `stats`.
+    pub(super) fn new(most_visitors: usize, stats: Arc<ServerStats>) -> Self {
         Self {
             held: Mutex::default(),
             lost: Mutex::default(),
-            permits,
+            permits: Arc::new(VisitorPermits::new(most_visitors)),
             stats,
         }
     }
@@ -91,9 +99,9 @@ impl Ports {
         let visitors = PortListener {
             mux: Arc::clone(mux),
             target: Arc::clone(&target),
-            owner: owner.to_owned(),
             visits,
-            permits: self.permits.clone(),
+            permits: Arc::clone(&self.permits),
+            of_owner: self.permits.of_holders.of(owner.to_owned()),
             stats: Arc::clone(&self.stats),
         };
         let acceptor = visitors.start(listener)?;
@@ -266,9 +274,10 @@ impl fmt::Display for PortKey {
 struct PortListener {
     mux: Arc<Mux>,
     target: Arc<str>,
-    owner: String,
     visits: Visits,
-    permits: StreamPermits,
+    permits: Arc<VisitorPermits>,
+    /// Permits of all ports of its holder.
+    of_owner: Permits,
     stats: Arc<ServerStats>,
 }
 
@@ -301,15 +310,79 @@ impl PortListener {
             }
             return log::debug!("visitor from {address} refused: not allowed here");
         }
-        match self.permits.take(&self.owner, address) {
-            Some(permit) => {
+        match self.permits.take(&self.of_owner, address) {
+            Some(permits) => {
                 self.mux
-                    .serve_visitor(visitor, &self.target, &self.visits.stats, permit)
+                    .serve_visitor(visitor, &self.target, &self.visits.stats, permits)
             }
             None => {
                 count(&self.stats.too_many);
                 log::debug!("visitor from {address} refused: too many visitors");
             }
         }
+    }
+}
+
+/// Permits for visitors' streams: for all, those of a holder's ports, and those of a source.
+struct VisitorPermits {
+    most: usize,
+    all: Permits,
+    of_holders: KeyedPermits<String>,
+    of_sources: KeyedPermits<IpAddr>,
+}
+
+impl VisitorPermits {
+    fn new(most: usize) -> Self {
+        Self {
+            most,
+            all: Permits::default(),
+            of_holders: KeyedPermits::default(),
+            of_sources: KeyedPermits::default(),
+        }
+    }
+
+    /// Those for a visitor from `address` at a port of a holder; none where there are too many.
+    fn take(&self, of_holder: &Permits, address: IpAddr) -> Option<Vec<Permit>> {
+        let source = source_of(address);
+        let most_of_source = if source.is_loopback() {
+            usize::MAX
+        } else {
+            self.most / SHARE_OF_SOURCE
+        };
+        Some(vec![
+            self.of_sources.of(source).take(most_of_source)?,
+            of_holder.take(self.most / SHARE_OF_HOLDER)?,
+            self.all.take(self.most)?,
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Idle visitors of one port took all descriptors of the process: its sites were gone too.
+    #[test]
+    fn neither_a_holder_nor_a_source_takes_every_permit() {
+        let permits = VisitorPermits::new(16);
+        let of = |holder: &str| permits.of_holders.of(holder.to_owned());
+        let take = |holder: &str, address: &str, count: usize| -> Vec<_> {
+            let address = address.parse().unwrap();
+            let taken = (0..count).filter_map(|_| permits.take(&of(holder), address));
+            taken.collect()
+        };
+        let one_source = take("a", "192.0.2.1", 16);
+        assert_eq!(one_source.len(), 4);
+        let one_holder = take("a", "127.0.0.1", 16);
+        assert_eq!(one_holder.len(), 4, "half of all with the four before");
+        assert_eq!(take("b", "192.0.2.1", 1).len(), 0);
+        let others = take("b", "127.0.0.1", 16);
+        assert_eq!(others.len(), 8);
+        assert_eq!(take("c", "192.0.2.2", 1).len(), 0, "all are taken");
+        drop((one_source, one_holder, others));
+        let of_source = |address: &str| permits.of_sources.of(address.parse().unwrap());
+        let left = [&permits.all, &of("a"), &of("b"), &of("c")].map(Permits::out);
+        let of_sources = ["192.0.2.1", "192.0.2.2", "127.0.0.1"].map(|one| of_source(one).out());
+        assert_eq!((left, of_sources), ([0; 4], [0; 3]));
     }
 }
