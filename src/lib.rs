@@ -131,7 +131,7 @@
 //!   pool's, the buffers' and a rate's alone. The writer's is the exception to the rule above: it orders whole frames, and is held
 //!   while the socket takes them, for a bounded time;
 //! - a relay: the saver's mutex of its state, which is held over the save, then what is staged, then the snapshot, which
-//!   readers take without waiting; ports are tried without any of them;
+//!   readers take without waiting; ports are tried without any of them; the table of sites, then when they end;
 //! - a web client: a session's slot, then the running statements, then one statement's own;
 //! - the manager: the map of connections, then one connection's record, then the list of those who wait for its changes;
 //!   the places of servers alone.

@@ -17,7 +17,6 @@ mod api;
 mod app_state;
 mod audit;
 mod connection;
-mod expiry;
 mod list_error;
 mod local_api;
 mod own_listeners;
@@ -43,13 +42,12 @@ use self::app_state::AppState;
 pub use self::app_state::Applications;
 use self::app_store::AppStore;
 use self::connection::{Ended, PortReservations};
-use self::expiry::Expiries;
 use self::own_listeners::OwnListeners;
 use self::remote::{Connector, Environment, MainTunnelWait, Servers};
 use crate::api::{Client, MainTunnel};
 use crate::http::{HostPolicy, InvalidHost, Limits, Server, ServerConfig};
 use crate::plugin::{self, NoPlugins, WebClients};
-use crate::store::{AuditSets, CredentialStore, Credentials, DataDir};
+use crate::store::{AuditSets, CredentialStore, Credentials, DataDir, Ends};
 use crate::sync::Lookout;
 use crate::tunnel::known_servers::KnownServers;
 pub use apps::{app, app_input, app_store, protocol, site_wish};
@@ -192,7 +190,7 @@ fn core_of(options: Options) -> Arc<AppState> {
         plugins: plugin::Registry::new(home.clone()),
         servers: Servers::new(Arc::clone(&environment)),
         environment,
-        expiries: Expiries::new(&home),
+        ends: Ends::open(&home),
         lookout: Lookout::default(),
         ports: PortReservations::default(),
         web_clients: options.web_clients,
@@ -220,7 +218,7 @@ fn begin(core: &Arc<AppState>) {
     web_client::sweep(core, &apps);
     for app in apps {
         core.end_in_time(&app);
-        if !app.autoconnect || core.expiries.is_over(&app) {
+        if !app.autoconnect || app.has_expired(&core.ends) {
             continue;
         }
         let name = app.name.clone();

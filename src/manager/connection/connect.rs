@@ -55,7 +55,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Begins an application's connection, unless there is one; answers its status.
 pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionState, ConnectError> {
-    if core.expiries.is_over(&app) {
+    if app.has_expired(&core.ends) {
         core.connections.note_failure(ErrorClass::Expired);
         return Err(ConnectError::new(ErrorClass::Expired, EXPIRED).hint(EXTEND));
     }
@@ -385,12 +385,11 @@ impl ConnectionWork<'_> {
         if let Ok(stored) = &stored {
             self.core.end_in_time(stored);
         }
-        let is_over = |app: &AppConfig| self.core.expiries.is_over(app);
         match stored {
             _ if self.record.is_stopped() => Err(Ended::Stopped),
-            Ok(app) if !is_over(&app) => Ok(()),
+            Ok(app) if !app.has_expired(&self.core.ends) => Ok(()),
             Ok(_) => {
-                self.core.connections.lapse(&self.app.id);
+                self.core.connections.expire(&self.app.id);
                 Err(Ended::Stopped)
             }
             Err(app_store::Error::Unknown(_)) => {

@@ -34,8 +34,8 @@ struct ConnectionMap {
     active: HashMap<String, Arc<ConnectionRecord>>,
     /// Those that were ended and still give back what they hold, by application.
     ending: HashMap<String, Receiver<()>>,
-    /// The last connections of applications whose time is over, for what they came to.
-    lapsed: HashMap<String, Arc<ConnectionRecord>>,
+    /// The last connections of expired applications, for what they came to.
+    expired: HashMap<String, Arc<ConnectionRecord>>,
     /// Changes of applications that are, were or are to be connected.
     changes: HashMap<String, Arc<Changes>>,
     /// The last numbers of requests and statements of connections that were ended.
@@ -93,24 +93,24 @@ impl Connections {
         Some(ended.done.clone())
     }
 
-    /// Ends the connection of an application whose time is over. What it came to stays known until there is another.
-    pub(crate) fn lapse(&self, id: &str) {
+    /// Ends the connection of an expired application. What it came to stays known until there is another.
+    pub(crate) fn expire(&self, id: &str) {
         let mut map = self.map();
         if let Some(ended) = map.end(id) {
-            map.lapsed.insert(id.to_owned(), ended);
+            map.expired.insert(id.to_owned(), ended);
         }
     }
 
-    /// The result of an application whose time is over.
-    pub(crate) fn lapsed(&self, id: &str) -> ConnectResult {
-        let last = self.map().lapsed.get(id).cloned();
-        last.map_or_else(ConnectResult::expired, |last| last.lapsed())
+    /// The result of an expired application.
+    pub(crate) fn expired(&self, id: &str) -> ConnectResult {
+        let last = self.map().expired.get(id).cloned();
+        last.map_or_else(ConnectResult::expired, |last| last.expired())
     }
 
-    /// The connection of an application, or the last one where its time is over.
+    /// The connection of an application, or the last one if it has expired.
     pub(crate) fn find_last(&self, id: &str) -> Option<Arc<ConnectionRecord>> {
         let map = self.map();
-        map.active.get(id).or_else(|| map.lapsed.get(id)).cloned()
+        map.active.get(id).or_else(|| map.expired.get(id)).cloned()
     }
 
     /// The connection of an application.
@@ -270,7 +270,7 @@ impl Connections {
     pub(crate) fn forget(&self, id: &str) {
         let mut map = self.map();
         map.were_connected.remove(id);
-        map.lapsed.remove(id);
+        map.expired.remove(id);
         map.numbers.remove(id);
         if let Some(changes) = map.changes.remove(id) {
             changes.note();
@@ -367,7 +367,7 @@ impl ConnectionMap {
             predecessor,
             working,
         })?;
-        self.lapsed.remove(&app.id);
+        self.expired.remove(&app.id);
         self.active.insert(app.id.clone(), record);
         Ok(())
     }

@@ -159,7 +159,7 @@ impl ConnectionRecord {
     }
 
     /// Result of an expired one.
-    pub(super) fn lapsed(&self) -> ConnectResult {
+    pub(super) fn expired(&self) -> ConnectResult {
         let status = self.status();
         let (state, snapshot) = status.look();
         let last = status.result(state, snapshot.as_ref(), None);
