@@ -104,7 +104,7 @@
 //! | `health` | [`manager`], one a question whether an application answers | with the answer | nobody |
 //! | `web-client` | [`manager`], while a database's web client starts, and at the start to drop what guests have left | when it has started | nobody |
 //! | `share` | [`manager`], one a temporary application: waits for the end of its command | with that | nobody |
-//! | `sleep-watch` | [`manager`], one: looks at the clocks, and wakes what waits | with the manager | nobody |
+//! | `sleep-watch` | [`manager`], one: looks at the clocks (`sync::Lookout`), and wakes what waits | a second after the manager | nobody |
 //! | `manage` | [`manager`], one a change that may wait for another process | with the answer | nobody |
 //! | `tunnel` | `tunnel::client`, one a tunnel: dials, then reads | when the tunnel is stopped | the tunnel's stop |
 //! | `tunnel-accept`, `tunnel-listen` | `tunnel::server`, one a server and one a public port | when it is stopped, when the port is freed | whoever frees it |

@@ -35,7 +35,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use crossbeam_channel::Sender;
 use zeroize::Zeroizing;
 
 use self::app_state::AppState;
@@ -108,8 +107,6 @@ pub enum StartError {
 /// The management server at work.
 pub struct Running {
     core: Arc<AppState>,
-    /// Ends the look at the clocks.
-    _sleep_watch: Sender<()>,
     server: Server,
 }
 
@@ -133,12 +130,8 @@ pub fn start(mut options: Options, listener: TcpListener) -> Result<Running, Sta
     };
     let server = Server::start(config, Arc::new(api::routes(&core))).map_err(StartError::System)?;
     begin(&core);
-    let sleep_watch = sleep_watch::start(&core).map_err(StartError::System)?;
-    Ok(Running {
-        core,
-        _sleep_watch: sleep_watch,
-        server,
-    })
+    sleep_watch::start(&core);
+    Ok(Running { core, server })
 }
 
 /// The API of a program that does not run, on its state: nothing can be connected by it.

@@ -135,7 +135,12 @@ impl TunnelGroup {
     /// Waits for the connected signal; false when none came.
     pub fn wait(&self, time: Duration) -> bool {
         let signalled = self.connected().recv_timeout(time) == Err(RecvTimeoutError::Disconnected);
-        signalled && self.snapshot().status == Status::Connected
+        signalled && self.is_connected()
+    }
+
+    /// True if it is connected, by one of its relays at least.
+    pub fn is_connected(&self) -> bool {
+        self.snapshot().is_connected()
     }
 
     /// How it is: bytes and streams are those of both.
@@ -155,7 +160,7 @@ impl TunnelGroup {
             None => first,
         };
         Snapshot {
-            since: since.filter(|_| merged.status == Status::Connected),
+            since: since.filter(|_| merged.is_connected()),
             reconnects: connections.saturating_sub(1),
             ..merged
         }
@@ -257,7 +262,7 @@ impl TunnelGroup {
     /// Has those try at once that are not connected, as the server is back.
     pub fn wake(&self) {
         self.each(|tunnel| {
-            if tunnel.snapshot().status != Status::Connected {
+            if !tunnel.snapshot().is_connected() {
                 tunnel.wake();
             }
         });

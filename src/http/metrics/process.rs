@@ -6,6 +6,7 @@ use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::exposition::Exposition;
+use crate::store::time::since_epoch;
 
 /// Adds the version, and them; the process began to serve at `since`.
 pub(crate) fn add_process(text: &mut Exposition, since: SystemTime) {
@@ -39,10 +40,7 @@ pub(crate) fn add_process(text: &mut Exposition, since: SystemTime) {
         (
             "process_start_time_seconds",
             "Start time in seconds since 1970.",
-            since
-                .duration_since(SystemTime::UNIX_EPOCH)
-                .ok()
-                .map(|since| since.as_secs()),
+            Some(since_epoch(since).as_secs()),
         ),
     ];
     for (name, help, value) in gauges {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::http::metrics::{Durations, Exposition, Labels, MEDIA_TYPE, add_process};
 use crate::http::{Request, Response};
 use crate::manager::app_state::AppState;
-use crate::manager::connection::{ConnectResult, ConnectionState, Figures, latency_ms};
+use crate::manager::connection::{ConnectResult, ConnectionState, Figures};
 use crate::store;
-use crate::tunnel::client::{Snapshot, Status};
+use crate::tunnel::client::Snapshot;
 
 /// A connection and what is counted of it.
 struct Connection {
@@ -146,7 +146,7 @@ const MAIN_TUNNELS: [Family<Option<Snapshot>>; 3] = [
         name: "postern_main_tunnel_up",
         kind: "gauge",
         help: "1 if the main tunnel of a server is connected.",
-        tell: |of, to| to.value([u8::from(of.iter().any(|it| it.status == Status::Connected))]),
+        tell: |of, to| to.value([u8::from(of.iter().any(Snapshot::is_connected))]),
     },
     Family {
         name: "postern_main_tunnel_reconnects_total",
@@ -158,7 +158,7 @@ const MAIN_TUNNELS: [Family<Option<Snapshot>>; 3] = [
         name: "postern_main_tunnel_latency_seconds",
         kind: "gauge",
         help: "Last round-trip time of the main tunnel.",
-        tell: |of, to| to.value(of.as_ref().and_then(latency_ms).map(seconds)),
+        tell: |of, to| to.value(of.iter().filter_map(|of| Some(of.latency?.as_secs_f64()))),
     },
 ];
 

@@ -33,7 +33,7 @@ use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_store;
 use crate::sync::spawn;
-use crate::tunnel::client::{Class, Pauses, Status};
+use crate::tunnel::client::{Class, Pauses};
 use crate::tunnel::group::TunnelGroup;
 
 /// Bytes of a connection thread's stack: the store and its cipher; calls and TLS have threads of their own.
@@ -133,13 +133,12 @@ fn run(core: &Arc<AppState>, record: &Owner, app: AppConfig, predecessor: Option
 
 /// True if a tunnel is not up since its server is not where it was.
 fn has_moved(tunnel: &TunnelGroup) -> bool {
-    let snapshot = tunnel.snapshot();
-    let class = snapshot.error.map(|failure| failure.class);
-    snapshot.status != Status::Connected
-        && !matches!(
-            class,
-            None | Some(Class::WrongPassword | Class::PermissionDenied)
+    tunnel.snapshot().error.is_some_and(|failure| {
+        !matches!(
+            failure.class,
+            Class::WrongPassword | Class::PermissionDenied
         )
+    })
 }
 
 /// A connection whose thread panics has failed; one that has ended otherwise is not changed by this.
