@@ -13,7 +13,6 @@ use super::server_url::ServerUrl;
 use crate::plugin::{self, WebClients};
 use crate::store::expiry::Clocks;
 use crate::store::{AuditSets, DataDir, Ends};
-use crate::sync::Lookout;
 
 /// The state of one `postern start`.
 pub(crate) struct AppState {
@@ -26,8 +25,6 @@ pub(crate) struct AppState {
     pub(crate) servers: Servers,
     /// When applications expire.
     pub(crate) ends: Ends,
-    /// Ends what has expired.
-    pub(crate) lookout: Lookout,
     pub(crate) ports: PortReservations,
     pub(crate) plugins: plugin::Registry,
     pub(crate) web_clients: &'static dyn WebClients,
@@ -97,9 +94,8 @@ impl AppState {
     /// Sees to it that the application, as it is stored now, ends in time, where it has an end.
     pub(crate) fn end_in_time(self: &Arc<Self>, stored: &AppConfig) {
         if self.note_end(stored) && self.is_running() {
-            let of_thread = Arc::downgrade(self);
-            self.lookout
-                .begin("expiry", move || of_thread.upgrade()?.end_expired());
+            let (of_thread, lookout) = (Arc::downgrade(self), &self.ends.lookout);
+            lookout.begin("expiry", move || of_thread.upgrade()?.end_expired());
         }
     }
 

@@ -47,7 +47,6 @@ use crate::api::{Client, MainTunnel};
 use crate::http::{HostPolicy, InvalidHost, Limits, Server, ServerConfig};
 use crate::plugin::{self, NoPlugins, WebClients};
 use crate::store::{AuditSets, CredentialStore, Credentials, DataDir, Ends};
-use crate::sync::Lookout;
 use crate::tunnel::known_servers::KnownServers;
 pub use apps::{app, app_input, app_store, protocol, site_wish};
 pub(crate) use connection::EXTEND;
@@ -184,7 +183,6 @@ fn core_of(options: Options) -> Arc<AppState> {
         servers: Servers::new(Arc::clone(&environment)),
         environment,
         ends: Ends::open(&home),
-        lookout: Lookout::default(),
         ports: PortReservations::default(),
         web_clients: options.web_clients,
         home,

@@ -19,15 +19,13 @@ use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
 use crate::store::time::{parse_rfc3339, since_epoch, unix_seconds};
 use crate::store::{DataDir, Ends};
-use crate::sync::{CopyOnWrite, Lookout, Mutex, RwLock};
+use crate::sync::{CopyOnWrite, Mutex, RwLock};
 use crate::tunnel::server::{Opener, PortStats};
 
 /// The sites by their names, and the terms of all applications.
 #[derive(Default)]
 pub(super) struct SiteTable {
     table: RwLock<Table>,
-    /// Ends what is over.
-    lookout: Lookout,
     /// When applications expire.
     ends: Ends,
     /// Counters as they were kept last, and those of applications that have gone since: one may come again.
@@ -129,7 +127,7 @@ impl SiteTable {
         }
         if application.expires.is_some() {
             let (of_thread, opener) = (Arc::downgrade(self), opener.clone());
-            self.lookout.begin("relay-expiry", move || {
+            self.ends.lookout.begin("relay-expiry", move || {
                 of_thread.upgrade()?.end_expired(&opener)
             });
         }

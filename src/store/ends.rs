@@ -10,7 +10,7 @@ use super::data_dir::DataDir;
 use super::expiry::{Clocks, Expiry};
 use super::json_file::JsonFile;
 use super::time::parse_rfc3339;
-use crate::sync::Mutex;
+use crate::sync::{Lookout, Mutex};
 
 /// The file's name.
 const FILE: &str = "ends.json";
@@ -25,6 +25,8 @@ const EVERY: Duration = Duration::from_secs(60);
 pub struct Ends {
     file: Option<JsonFile<Kept>>,
     known: Mutex<Known>,
+    /// The thread that ends what expires.
+    pub(crate) lookout: Lookout,
 }
 
 #[derive(Debug, Default)]
@@ -73,6 +75,7 @@ impl Ends {
         Self {
             file: Some(file),
             known: Mutex::new(known),
+            lookout: Lookout::default(),
         }
     }
 

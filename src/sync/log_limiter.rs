@@ -41,7 +41,7 @@ impl LogLimiter {
         }
     }
 
-    /// Whether a line may be told now, and how many were not told in the minute before, where that is over.
+    /// Returns whether a line may be shown now, and how many were not in the minute before, if that is over.
     fn count(&self, now: Instant) -> (bool, Option<usize>) {
         let mut window = self.0.lock();
         let more = window.roll(now);
@@ -53,12 +53,12 @@ impl LogLimiter {
 #[derive(Debug, Default)]
 pub(crate) struct LogWindow {
     since: Option<Instant>,
-    told: usize,
+    shown: usize,
     more: usize,
 }
 
 impl LogWindow {
-    /// Begins anew where the time has passed; how many were not told, if any.
+    /// Begins anew if the time has passed; returns how many were not shown, if any.
     pub(crate) fn roll(&mut self, now: Instant) -> Option<usize> {
         let is_over = |since| now.saturating_duration_since(since) >= WINDOW;
         if !self.since.is_none_or(is_over) {
@@ -68,21 +68,21 @@ impl LogWindow {
             self,
             LogWindow {
                 since: Some(now),
-                told: 0,
+                shown: 0,
                 more: 0,
             },
         );
         (before.more > 0).then_some(before.more)
     }
 
-    /// Whether one more may be told.
+    /// True if one more may be shown.
     pub(crate) fn count(&mut self) -> bool {
-        let may = self.told < LINES;
-        *(if may { &mut self.told } else { &mut self.more }) += 1;
+        let may = self.shown < LINES;
+        *(if may { &mut self.shown } else { &mut self.more }) += 1;
         may
     }
 
-    /// Whether there is something to sum up.
+    /// True if there is something to sum up.
     pub(crate) fn holds_back(&self) -> bool {
         self.more > 0
     }

@@ -70,7 +70,7 @@ struct Part {
     /// Since when it is not connected; none while it is.
     away: Option<Instant>,
     /// True if it was said that this one is not reached.
-    is_told: bool,
+    is_logged: bool,
     stopper: Option<Stopper>,
     has_ended: bool,
 }
@@ -347,7 +347,7 @@ impl Part {
             server: String::new(),
             number: 0,
             away: Some(now),
-            is_told: false,
+            is_logged: false,
             stopper: None,
             has_ended: false,
         }
@@ -403,7 +403,7 @@ impl JointState {
     fn up(&mut self, is_second: bool) -> bool {
         let (part, _) = self.parts(is_second);
         part.away = None;
-        if std::mem::take(&mut part.is_told) {
+        if std::mem::take(&mut part.is_logged) {
             log::info!("reconnected to relay {}", part.server);
         }
         let is_first = self.signal.take().is_some();
@@ -430,7 +430,7 @@ impl JointState {
     /// Said once, where the other one is up.
     fn tell(&mut self, is_second: bool, failure: &Failure) {
         let (part, _) = self.parts(is_second);
-        if !std::mem::replace(&mut part.is_told, true) {
+        if !std::mem::replace(&mut part.is_logged, true) {
             log::warn!(
                 "cannot reach relay {}, the other one still works: {failure}",
                 part.server

@@ -155,21 +155,21 @@ impl Drop for Contained<'_> {
 struct Rounds {
     pauses: Pauses,
     /// Error of the last round, so that an outage is logged once.
-    told: String,
+    logged: String,
 }
 
 impl Rounds {
     fn new() -> Self {
         Self {
             pauses: pauses(),
-            told: String::new(),
+            logged: String::new(),
         }
     }
 
     /// A round has succeeded: the next failure is a new one.
     fn reset(&mut self) {
         self.pauses.reset();
-        self.told.clear();
+        self.logged.clear();
     }
 
     /// The pause before the next round.
@@ -178,10 +178,10 @@ impl Rounds {
     }
 
     /// Checks whether this failure was already logged.
-    fn is_told(&mut self, error: &str) -> bool {
-        let is_told = self.told == error;
-        error.clone_into(&mut self.told);
-        is_told
+    fn was_logged(&mut self, error: &str) -> bool {
+        let was_logged = self.logged == error;
+        error.clone_into(&mut self.logged);
+        was_logged
     }
 }
 
@@ -227,7 +227,7 @@ impl ConnectionWork<'_> {
                 return;
             }
             log::Level::Debug
-        } else if rounds.is_told(&error.error) {
+        } else if rounds.was_logged(&error.error) {
             log::Level::Debug
         } else {
             log::Level::Warn
@@ -414,6 +414,8 @@ mod tests {
         }
         rounds.reset();
         assert!(rounds.pause() <= FIRST_PAUSE);
-        assert!(!rounds.is_told("gone") && rounds.is_told("gone") && !rounds.is_told("other"));
+        assert!(
+            !rounds.was_logged("gone") && rounds.was_logged("gone") && !rounds.was_logged("other")
+        );
     }
 }

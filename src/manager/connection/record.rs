@@ -318,7 +318,7 @@ impl ConnectionRecord {
 
     /// Applies a change and waits until the server has too. False if it must be repeated, or takes too long.
     pub(crate) fn follows_change(&self, app: &AppConfig, deadline: Instant) -> bool {
-        let before = self.status().told;
+        let before = self.status().notified;
         let mut next = self.changes_shown.next();
         self.application_has_changed();
         loop {
@@ -327,7 +327,7 @@ impl ConnectionRecord {
             if !state.is_active() || status.made_from.has_terms_of(app) {
                 return true;
             }
-            let is_owing = status.told != before && status.pause.is_some();
+            let is_owing = status.notified != before && status.pause.is_some();
             drop(status);
             if is_owing || next.recv_deadline(deadline) == Err(RecvTimeoutError::Timeout) {
                 return false;
