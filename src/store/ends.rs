@@ -102,14 +102,24 @@ impl Ends {
 
     /// Forgets the end of `id`.
     pub fn forget(&self, id: &str) {
-        self.known.lock().ends.remove(id);
+        let mut known = self.known.lock();
+        known.ends.remove(id);
+        if known.kept.ends.remove(id).is_some() {
+            // Written at the next look.
+            known.written = None;
+        }
     }
 
     /// Returns what has expired, once each, with the end that it had; and the time until the next one does. Waits for
     /// the disk at times.
     pub fn take_expired(&self, now: Clocks) -> (Vec<(String, String)>, Option<Duration>) {
-        let (mut expired, mut kept, mut next) = (Vec::new(), Kept::default(), None);
+        let (mut expired, mut next) = (Vec::new(), None);
         let mut known = self.known.lock();
+        // Those from an earlier process that are not noted yet stay in the file.
+        let mut kept = known.kept.clone();
+        kept.ends.retain(|id, end| {
+            !known.ends.contains_key(id) && !known.at(id, &end.expires, now).is_over(now)
+        });
         for (id, end) in known.ends.iter_mut().filter(|(_, end)| !end.has_expired) {
             let expires = end.expires.clone();
             if end.expiry.is_over(now) {
@@ -206,6 +216,25 @@ mod tests {
         let later = rfc3339(back.wall + 3 * HOUR);
         let prolonged = ends.at("a", &later, back).left(back);
         assert!(prolonged > 2 * HOUR, "another end is another one");
+    }
+
+    /// The first look may come before all ends are noted.
+    #[test]
+    fn an_end_that_is_noted_after_the_first_look_keeps_its_remaining_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, start) = (DataDir::at(dir.path()), Clocks::now());
+        let expires = after_forty_minutes(&home, start);
+        let ends = Ends::open(&home);
+        let back = Clocks {
+            wall: start.wall - 24 * HOUR,
+            monotonic: Duration::from_secs(5),
+        };
+        ends.note("b", &rfc3339(back.wall + HOUR), false, back);
+        ends.take_expired(back);
+        for ends in [ends, Ends::open(&home)] {
+            let left = ends.at("a", &expires, back).left(back);
+            assert!(left < 21 * MINUTE, "{left:?}");
+        }
     }
 
     #[test]
