@@ -118,7 +118,7 @@ impl AppState {
             let has_expired = app.has_expired(&self.ends);
             has_expired.then(|| self.connections.expired(&app.id))
         };
-        self.connections.result_beside(app).or_else(expired)
+        self.connections.result(&app.id, Some(app)).or_else(expired)
     }
 
     /// Ends what has expired; returns the time until something else does.

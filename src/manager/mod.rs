@@ -279,9 +279,7 @@ impl Running {
         let server = self.core.choice.now().ok()?.default().ok()??;
         let all = self.core.servers.all();
         let remote = all.iter().find(|remote| remote.origin == server.origin());
-        let snapshot = remote.map(|remote| remote.snapshot());
-        let main = snapshot.as_ref().and_then(|of| of.main.as_ref());
-        let main = main.map(|main| main.shown(server.origin()));
+        let main = remote.and_then(|remote| api::main_tunnel(&self.core, remote));
         Some((server, main))
     }
 

@@ -206,7 +206,7 @@ fn text(core: &AppState) -> String {
         .iter()
         .filter_map(|app| {
             let figures = core.connections.find(&app.id)?.figures();
-            let result = core.connections.result(&app.id)?;
+            let result = core.connections.result(&app.id, None)?;
             let labels = vec![("application", &*app.name), ("id", &*app.id)];
             Some((labels, Connection { result, figures }))
         })

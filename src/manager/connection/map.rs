@@ -118,15 +118,10 @@ impl Connections {
         self.map().active.get(id).cloned()
     }
 
-    /// The status of an application's connection, failed ones included; none of one that is ended at this moment.
-    pub(crate) fn result(&self, id: &str) -> Option<ConnectResult> {
-        let result = self.find(id)?.result();
-        Some(result).filter(|result| result.status != ConnectionState::Disconnected)
-    }
-
-    /// Result compared with the saved settings of the application.
-    pub(crate) fn result_beside(&self, saved: &AppConfig) -> Option<ConnectResult> {
-        let result = self.find(&saved.id)?.result_beside(saved);
+    /// Result of an application's connection, failed ones included; none of one that is ended at this moment. With `saved`
+    /// it is compared with the saved settings.
+    pub(crate) fn result(&self, id: &str, saved: Option<&AppConfig>) -> Option<ConnectResult> {
+        let result = self.find(id)?.result(saved);
         Some(result).filter(|result| result.status != ConnectionState::Disconnected)
     }
 
@@ -145,7 +140,7 @@ impl Connections {
     pub(crate) fn changed_host_keys(&self) -> Vec<HostKey> {
         let all = self.all();
         all.iter()
-            .filter_map(|active| active.result().host_key)
+            .filter_map(|active| active.result(None).host_key)
             .collect()
     }
 
@@ -185,7 +180,7 @@ impl Connections {
 
     /// Refusal from the server with this origin if it revoked the connector.
     pub(crate) fn revocation(&self, origin: &str) -> Option<ConnectResult> {
-        let mut results = self.all_through(origin).map(|active| active.result());
+        let mut results = self.all_through(origin).map(|active| active.result(None));
         results.find(|result| result.class() == ErrorClass::Revoked.code())
     }
 
@@ -394,10 +389,10 @@ mod tests {
         let of_map = Arc::clone(&active);
         connections.map().active.insert("id".into(), of_map);
         assert_eq!(
-            connections.result("id").map(|shown| shown.status),
+            connections.result("id", None).map(|shown| shown.status),
             Some(ConnectionState::Connecting)
         );
         active.stop();
-        assert!(connections.result("id").is_none());
+        assert!(connections.result("id", None).is_none());
     }
 }

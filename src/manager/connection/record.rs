@@ -137,25 +137,16 @@ impl ConnectionRecord {
         self.status().look().0
     }
 
-    /// Everything about it, for the API.
-    pub(crate) fn result(&self) -> ConnectResult {
-        self.result_of(&self.status())
-    }
-
-    /// Result compared with the saved settings of the application.
-    pub(crate) fn result_beside(&self, saved: &AppConfig) -> ConnectResult {
+    /// Everything about it, for the API; with `saved`, also whether the saved settings differ.
+    pub(crate) fn result(&self, saved: Option<&AppConfig>) -> ConnectResult {
         let status = self.status();
-        let mut result = self.result_of(&status);
-        result.pending_changes = result.status.is_active()
-            && !status.is_being_noted
-            && status.made_from.differs_in_force(saved);
-        result
-    }
-
-    fn result_of(&self, status: &ConnectionStatus) -> ConnectResult {
         let (state, snapshot) = status.look();
-        let visitors = self.visitors(status, snapshot.as_ref());
-        status.result(state, snapshot.as_ref(), visitors)
+        let differs = |saved| !status.is_being_noted && status.made_from.differs_in_force(saved);
+        let visitors = self.visitors(&status, snapshot.as_ref());
+        ConnectResult {
+            pending_changes: state.is_active() && saved.is_some_and(differs),
+            ..status.result(state, snapshot.as_ref(), visitors)
+        }
     }
 
     /// Result of an expired one.
