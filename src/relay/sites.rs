@@ -17,7 +17,7 @@ use crate::gateway::{Code, Down, Open, Site, Stats, Tell, through};
 use crate::http::proxy::ByteStream;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
-use crate::store::time::{parse_rfc3339, since_epoch, unix_seconds};
+use crate::store::time::{parse_seconds, unix_seconds};
 use crate::store::{DataDir, Ends};
 use crate::sync::{CopyOnWrite, Mutex, RwLock};
 use crate::tunnel::server::{Opener, PortStats};
@@ -290,8 +290,7 @@ impl Table {
             } else {
                 terms.epoch
             };
-            let renamed = site.since.as_deref().and_then(parse_rfc3339);
-            made.renamed_at = renamed.map(|time| since_epoch(time).as_secs());
+            made.renamed_at = site.since.as_deref().and_then(parse_seconds);
             made.busy = self.busy(connector);
             if let Some(before) = &before {
                 made.figures = Arc::clone(&before.figures);
