@@ -92,7 +92,7 @@ impl Owner {
     pub(super) fn change(&self) -> Change<'_> {
         Change {
             status: self.0.status(),
-            _told: ToldAtEnd(&self.0.changes_shown),
+            _notify: NotifyAtEnd(&self.0.changes_shown),
         }
     }
 
@@ -331,12 +331,12 @@ impl ConnectionRecord {
 /// A change of the status. Its fields are dropped in their order.
 pub(super) struct Change<'a> {
     status: MutexGuard<'a, ConnectionStatus>,
-    _told: ToldAtEnd<'a>,
+    _notify: NotifyAtEnd<'a>,
 }
 
-struct ToldAtEnd<'a>(&'a Changes);
+struct NotifyAtEnd<'a>(&'a Changes);
 
-impl Drop for ToldAtEnd<'_> {
+impl Drop for NotifyAtEnd<'_> {
     fn drop(&mut self) {
         self.0.note();
     }

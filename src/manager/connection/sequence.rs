@@ -29,7 +29,7 @@ use crate::manager::site::{self, Door, SiteGateway, SiteNames};
 use crate::manager::web_client::WebClient;
 use crate::plugin::Served;
 use crate::sync::LogLimiter;
-use crate::tunnel::client::{Class, OnTold, Settings, Status};
+use crate::tunnel::client::{Class, OnNotice, Settings, Status};
 use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::registry::{Key, Registry, Which};
 use crate::tunnel::remote::Remote;
@@ -307,7 +307,7 @@ impl ConnectionWork<'_> {
             may_dial(address)
         }));
         let missed = self.watch_failures(&mut settings, origin);
-        settings.on_told = Some(self.tell_refused());
+        settings.on_notice = Some(self.tell_refused());
         let others = connector.others(&known);
         let tunnel = self.core.tunnels.start(key.clone(), settings, others);
         let tunnel = tunnel
@@ -364,7 +364,7 @@ impl ConnectionWork<'_> {
     }
 
     /// Takes visitors whom the relay has refused: they are logged, and are requests of the connection.
-    fn tell_refused(&self) -> OnTold {
+    fn tell_refused(&self) -> OnNotice {
         let (name, requests) = (self.app.name.clone(), Arc::clone(&self.record.requests));
         let log = LogLimiter::default();
         Arc::new(move |data| {
