@@ -104,7 +104,7 @@
 //! | `health` | [`manager`], one a question whether an application answers | with the answer | nobody |
 //! | `web-client` | [`manager`], while a database's web client starts, and at the start to drop what guests have left | when it has started | nobody |
 //! | `share` | [`manager`], one a temporary application: waits for the end of its command | with that | nobody |
-//! | `sleep-watch` | [`manager`], one: looks at the clocks, and wakes what waits | with the manager | nobody |
+//! | `sleep-watch` | [`manager`], one: looks at the clocks (`sync::Lookout`), and wakes what waits | a second after the manager | nobody |
 //! | `manage` | [`manager`], one a change that may wait for another process | with the answer | nobody |
 //! | `tunnel` | `tunnel::client`, one a tunnel: dials, then reads | when the tunnel is stopped | the tunnel's stop |
 //! | `tunnel-accept`, `tunnel-listen` | `tunnel::server`, one a server and one a public port | when it is stopped, when the port is freed | whoever frees it |
@@ -139,7 +139,7 @@
 //!   pool's, the buffers' and a rate's alone. The writer's is the exception to the rule above: it orders whole frames, and is held
 //!   while the socket takes them, for a bounded time;
 //! - a relay: the saver's mutex of its state, which is held over the save, then what is staged, then the snapshot, which
-//!   readers take without waiting; ports are tried without any of them;
+//!   readers take without waiting; ports are tried without any of them; the table of sites, then when they end;
 //! - a web client: a session's slot, then the running statements, then one statement's own;
 //! - the manager: the map of connections, then one connection's record, then the list of those who wait for its changes;
 //!   the places of servers alone.

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tz::{TimeZone, TimeZoneSettings};
 
-use crate::store::time::{civil, parse_rfc3339};
+use crate::store::time::{civil, parse_rfc3339, since_epoch};
 
 /// Short names of the months.
 #[rustfmt::skip]
@@ -21,8 +21,7 @@ const SOON: i64 = 600;
 
 /// Seconds since 1970.
 fn unix(time: SystemTime) -> i64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH);
-    i64::try_from(since.unwrap_or_default().as_secs()).unwrap_or(i64::MAX)
+    i64::try_from(since_epoch(time).as_secs()).unwrap_or(i64::MAX)
 }
 
 impl Zone {

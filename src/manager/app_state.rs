@@ -7,14 +7,13 @@ use std::time::{Duration, SystemTime};
 use super::apps::app::AppConfig;
 use super::apps::app_store::{self, AppStore};
 use super::connection::{ConnectResult, PortReservations};
-use super::expiry::Expiries;
 use super::remote::{Environment, Servers};
 use super::server_choice::ServerChoice;
 use super::server_url::ServerUrl;
 use crate::plugin::{self, WebClients};
 use crate::store::expiry::Clocks;
-use crate::store::{AuditSets, DataDir};
-use crate::sync::{Lookout, Thread};
+use crate::store::{AuditSets, DataDir, Ends};
+use crate::sync::Thread;
 
 /// The state of one `postern start`.
 pub(crate) struct AppState {
@@ -25,9 +24,8 @@ pub(crate) struct AppState {
     /// Shared with the owners of remote servers: its members are this state's.
     pub(crate) environment: Arc<Environment>,
     pub(crate) servers: Servers,
-    pub(crate) expiries: Expiries,
-    /// Ends what is over.
-    pub(crate) lookout: Lookout,
+    /// When applications expire.
+    pub(crate) ends: Ends,
     pub(crate) ports: PortReservations,
     pub(crate) plugins: plugin::Registry,
     pub(crate) web_clients: &'static dyn WebClients,
@@ -96,31 +94,42 @@ impl AppState {
 
     /// Sees to it that the application, as it is stored now, ends in time, where it has an end.
     pub(crate) fn end_in_time(self: &Arc<Self>, stored: &AppConfig) {
-        if self.expiries.note(stored) && self.is_running() {
-            let of_thread = Arc::downgrade(self);
-            self.lookout.begin(Thread::Expiry, move || {
-                of_thread.upgrade()?.end_what_is_over()
-            });
+        if self.note_end(stored) && self.is_running() {
+            let (of_thread, lookout) = (Arc::downgrade(self), &self.ends.lookout);
+            lookout.begin(Thread::Expiry, move || of_thread.upgrade()?.end_expired());
         }
     }
 
-    /// Result of an application's connection, or of the last one where its time is over.
-    pub(crate) fn result(&self, app: &AppConfig) -> Option<ConnectResult> {
-        let lapsed = || {
-            let is_over = self.expiries.is_over(app);
-            is_over.then(|| self.connections.lapsed(&app.id))
-        };
-        self.connections.result_beside(app).or_else(lapsed)
+    /// Notes the end of an application as it is stored; false if it has none.
+    fn note_end(&self, stored: &AppConfig) -> bool {
+        match &stored.expires {
+            Some(expires) => {
+                let has_expired = stored.is_noted_as_expired();
+                self.ends
+                    .note(&stored.id, expires, has_expired, Clocks::now());
+            }
+            None => self.ends.forget(&stored.id),
+        }
+        stored.expires.is_some()
     }
 
-    /// Ends what is over; the time until something else is.
-    fn end_what_is_over(&self) -> Option<Duration> {
+    /// Result of an application's connection, or of the last one if it has expired.
+    pub(crate) fn result(&self, app: &AppConfig) -> Option<ConnectResult> {
+        let expired = || {
+            let has_expired = app.has_expired(&self.ends);
+            has_expired.then(|| self.connections.expired(&app.id))
+        };
+        self.connections.result(&app.id, Some(app)).or_else(expired)
+    }
+
+    /// Ends what has expired; returns the time until something else does.
+    fn end_expired(&self) -> Option<Duration> {
         loop {
-            let (over, left) = self.expiries.take_over(Clocks::now());
-            if over.is_empty() {
-                return left;
+            let (expired, next) = self.ends.take_expired(Clocks::now());
+            if expired.is_empty() {
+                return next;
             }
-            for (id, expires) in over {
+            for (id, expires) in expired {
                 self.end(&id, &expires);
             }
         }
@@ -130,7 +139,7 @@ impl AppState {
         match self.apps.find(id) {
             Ok(app) if app.expires.as_ref() != Some(expires) => {
                 // The stored end is the one that counts, and is looked for from now on.
-                self.expiries.note(&app);
+                self.note_end(&app);
                 return;
             }
             Ok(app) => log::info!("application '{}': expired", app.name),
@@ -138,8 +147,8 @@ impl AppState {
             Err(error) => log::warn!("application {id}: {error}"),
         }
         // Before it is noted, which may wait for another process.
-        self.connections.lapse(id);
-        match self.apps.lapse(id, expires) {
+        self.connections.expire(id);
+        match self.apps.mark_expired(id, expires) {
             Ok(()) | Err(app_store::Error::Unknown(_)) => {}
             Err(error) => log::warn!("application {id}: cannot save its end: {error}"),
         }

@@ -17,7 +17,6 @@ mod api;
 mod app_state;
 mod audit;
 mod connection;
-mod expiry;
 mod list_error;
 mod local_api;
 mod own_listeners;
@@ -36,21 +35,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use crossbeam_channel::Sender;
 use zeroize::Zeroizing;
 
 use self::app_state::AppState;
 pub use self::app_state::Applications;
 use self::app_store::AppStore;
 use self::connection::{Ended, PortReservations};
-use self::expiry::Expiries;
 use self::own_listeners::OwnListeners;
 use self::remote::{Connector, Environment, MainTunnelWait, Servers};
 use crate::api::{Client, MainTunnel};
 use crate::http::{HostPolicy, InvalidHost, Limits, Server, ServerConfig};
 use crate::plugin::{self, NoPlugins, WebClients};
-use crate::store::{AuditSets, CredentialStore, Credentials, DataDir};
-use crate::sync::Lookout;
+use crate::store::{AuditSets, CredentialStore, Credentials, DataDir, Ends};
 use crate::tunnel::known_servers::KnownServers;
 pub use apps::{app, app_input, app_store, protocol, site_wish};
 pub(crate) use connection::EXTEND;
@@ -110,8 +106,6 @@ pub enum StartError {
 /// The management server at work.
 pub struct Running {
     core: Arc<AppState>,
-    /// Ends the look at the clocks.
-    _sleep_watch: Sender<()>,
     server: Server,
 }
 
@@ -135,12 +129,8 @@ pub fn start(mut options: Options, listener: TcpListener) -> Result<Running, Sta
     };
     let server = Server::start(config, Arc::new(api::routes(&core))).map_err(StartError::System)?;
     begin(&core);
-    let sleep_watch = sleep_watch::start(&core).map_err(StartError::System)?;
-    Ok(Running {
-        core,
-        _sleep_watch: sleep_watch,
-        server,
-    })
+    sleep_watch::start(&core);
+    Ok(Running { core, server })
 }
 
 /// The API of a program that does not run, on its state: nothing can be connected by it.
@@ -192,8 +182,7 @@ fn core_of(options: Options) -> Arc<AppState> {
         plugins: plugin::Registry::new(home.clone()),
         servers: Servers::new(Arc::clone(&environment)),
         environment,
-        expiries: Expiries::new(&home),
-        lookout: Lookout::default(),
+        ends: Ends::open(&home),
         ports: PortReservations::default(),
         web_clients: options.web_clients,
         home,
@@ -220,7 +209,7 @@ fn begin(core: &Arc<AppState>) {
     web_client::sweep(core, &apps);
     for app in apps {
         core.end_in_time(&app);
-        if !app.autoconnect || core.expiries.is_over(&app) {
+        if !app.autoconnect || app.has_expired(&core.ends) {
             continue;
         }
         let name = app.name.clone();
@@ -290,9 +279,7 @@ impl Running {
         let server = self.core.choice.now().ok()?.default().ok()??;
         let all = self.core.servers.all();
         let remote = all.iter().find(|remote| remote.origin == server.origin());
-        let snapshot = remote.map(|remote| remote.snapshot());
-        let main = snapshot.as_ref().and_then(|of| of.main.as_ref());
-        let main = main.map(|main| main.shown(server.origin()));
+        let main = remote.and_then(|remote| api::main_tunnel(&self.core, remote));
         Some((server, main))
     }
 

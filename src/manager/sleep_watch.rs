@@ -1,43 +1,30 @@
 //! Notices that the machine has slept: waits and pauses that began before are of no use after it.
 
-use std::io;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::app_state::AppState;
 use crate::store::expiry::Clocks;
-use crate::sync::{Thread, spawn};
+use crate::sync::{Lookout, Thread};
 use crate::tunnel::client::GONE_WITHIN;
 
-/// Time between two looks at the clocks.
-const LOOK: Duration = Duration::from_secs(1);
 /// The least sleep that counts: corrections of a clock are smaller, and a try too many does no harm.
 const SLEPT: Duration = Duration::from_secs(10);
-
-/// Starts the thread that looks at the clocks; it ends when the sender is dropped.
-pub(super) fn start(core: &Arc<AppState>) -> io::Result<Sender<()>> {
-    let (ends, ended) = crossbeam_channel::bounded(0);
-    let core = Arc::downgrade(core);
+/// Looks at the clocks for as long as the manager is there.
+pub(super) fn start(core: &Arc<AppState>) {
+    let (core, mut before) = (Arc::downgrade(core), Moment::now());
     // One for all connections, so that a hundred that wait cost no more than one.
-    spawn(Thread::SleepWatch, move || watch(&core, &ended))?;
-    Ok(ends)
-}
-
-fn watch(core: &Weak<AppState>, ended: &Receiver<()>) {
-    let mut before = Moment::now();
-    while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+    Lookout::default().begin(Thread::SleepWatch, move || {
+        let core = core.upgrade()?;
         let now = Moment::now();
         let slept = now.slept_since(&before);
         before = now;
-        if slept >= SLEPT
-            && let Some(core) = core.upgrade()
-        {
+        if slept >= SLEPT {
             log::info!("the machine slept for {} s", slept.as_secs());
             woke(&core, slept);
         }
-    }
+        Some(Duration::MAX)
+    });
 }
 
 /// One look at a clock that stands still while the machine sleeps, and at those that go on.

@@ -4,7 +4,6 @@ use crate::api::ErrorClass;
 use crate::sync::{Mutex, Permits, Thread, spawn};
 use std::sync::Arc;
 use std::sync::LazyLock;
-use std::time::SystemTime;
 
 use crossbeam_channel::{Sender, select};
 use zeroize::Zeroizing;
@@ -13,8 +12,7 @@ use super::app_state::AppState;
 use super::apps::app::AppConfig;
 use super::connection::{ConnectError, ConnectionRecord, Ended, Enforcement, MAX_ACTIVE};
 use super::own_listeners::Registered;
-use crate::plugin::{Bind, Database, GUESTS_LIFE, Grant, Guest, NotServed, Served};
-use crate::store::time::parse_rfc3339;
+use crate::plugin::{Bind, Database, Grant, Guest, NotServed, Served, guests_end};
 use crate::tunnel::ws::Endpoint;
 
 /// Starts at once: twice the connections, as one that nobody waits for any more lasts until the database answers or its
@@ -103,12 +101,6 @@ impl WebClient {
         }
         (self.host, self.admitted) = (host, admitted);
     }
-}
-
-/// When the account of a guest ends: with the application, or after the time that is usual.
-fn guests_end(expires: Option<&str>) -> SystemTime {
-    let said = expires.and_then(parse_rfc3339);
-    said.unwrap_or_else(|| SystemTime::now() + GUESTS_LIFE)
 }
 
 impl Drop for WebClient {

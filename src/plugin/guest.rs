@@ -1,13 +1,18 @@
 //! A temporary account on a database server: as it is wanted, and as it is.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use super::grant::Grant;
+use crate::limits::GUEST_LIFE;
 use crate::store::expiry::{Clocks, Expiry};
+use crate::store::time::parse_rfc3339;
 use crate::sync::Mutex;
 
-/// How long a guest's account lives where nothing is said.
-pub const GUESTS_LIFE: Duration = crate::limits::GUEST_LIFE;
+/// When a guest's account ends: with what is shared, which ends at `expires` (RFC 3339), or after the usual time.
+pub fn guests_end(expires: Option<&str>) -> SystemTime {
+    let end = expires.and_then(parse_rfc3339);
+    end.unwrap_or_else(|| SystemTime::now() + GUEST_LIFE)
+}
 
 /// A temporary account that may read what is listed and nothing else.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ use crate::store::DataDir;
 use crate::tunnel::client::Serve;
 
 pub use grant::{Grant, InvalidGrant};
-pub use guest::{GUESTS_LIFE, Guest, GuestInForce, tables_and_views};
+pub use guest::{Guest, GuestInForce, guests_end, tables_and_views};
 pub use registry::{Error, Installed, Registry};
 pub use statement_log::{StatementLog, StatementRecord, Verdict};
 

@@ -17,18 +17,16 @@ use crate::gateway::{Code, Down, Open, Site, Tell, through};
 use crate::http::proxy::ByteStream;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
-use crate::store::time::{parse_rfc3339, unix_seconds};
+use crate::store::time::{parse_seconds, unix_seconds};
 use crate::store::{DataDir, Ends};
-use crate::sync::{CopyOnWrite, KeyedPermits, Lookout, Mutex, RwLock, Thread};
+use crate::sync::{CopyOnWrite, KeyedPermits, Mutex, RwLock, Thread};
 use crate::tunnel::server::{Opener, VisitStats};
 
 /// The sites by their names, and the terms of all applications.
 #[derive(Default)]
 pub(super) struct SiteTable {
     table: RwLock<Table>,
-    /// Ends what is over.
-    lookout: Lookout,
-    /// End times that an earlier process has left.
+    /// When applications expire.
     ends: Ends,
     /// Counters as they were kept last, and those of applications that have gone since: one may come again.
     traffic: Mutex<Traffic>,
@@ -65,8 +63,7 @@ struct Terms {
     code: Option<String>,
     allow: Vec<Cidr>,
     generation: u64,
-    /// When it ends, as it is stored: another one is another end.
-    expires: Option<String>,
+    /// When it ends. Once it has, it does not begin again if the clock is set back: its connector has to ask.
     expiry: Option<Expiry>,
     /// How often all that its visitors had was ended.
     epoch: u64,
@@ -74,8 +71,6 @@ struct Terms {
     visits: Option<Arc<VisitStats>>,
     /// Since when that, or what its site has had, is counted, in seconds since 1970.
     since: u64,
-    /// Its time was over, and what was open has been ended.
-    has_ended: bool,
 }
 
 /// Site that visitors no longer have, unless it was a public port.
@@ -116,25 +111,24 @@ impl SiteTable {
         application: &Application,
         opener: &Opener,
     ) {
-        let expires = application.expires.as_deref();
-        let expiry = expires.map(|at| self.ends.expiry(&application.app_id, at, Clocks::now()));
-        let mut terms = Terms::new(connector, application);
-        terms.expiry = expiry;
+        let terms = Terms::new(connector, application);
         let kept = self.traffic.lock().get(&application.app_id).copied();
         let kept = kept.map(Passed::from_kept);
         let open = self.open(connector, application.port, opener);
         let (port, holder, of_site) = (application.port, connector.to_owned(), opener.clone());
         let tell: Tell = Box::new(move |data| of_site.tell(&holder, port, data));
         let ways = (open, tell);
-        let ended = self.table.write().put(terms, application, kept, ways);
+        let mut table = self.table.write();
+        let ended = table.put(terms, application, &self.ends, kept, ways);
+        drop(table);
         if let Some(Ended(site)) = ended {
             end_visits(site.as_ref());
             opener.cut_streams(connector, application.port);
         }
         if application.expires.is_some() {
             let (of_thread, opener) = (Arc::downgrade(self), opener.clone());
-            self.lookout.begin(Thread::RelayExpiry, move || {
-                of_thread.upgrade()?.end_what_is_over(&opener)
+            self.ends.lookout.begin(Thread::RelayExpiry, move || {
+                of_thread.upgrade()?.end_expired(&opener)
             });
         }
     }
@@ -157,11 +151,14 @@ impl SiteTable {
         })
     }
 
-    /// Ends what is over; the time until something else is.
-    fn end_what_is_over(&self, opener: &Opener) -> Option<Duration> {
+    /// Ends what has expired; returns the time until something else does.
+    fn end_expired(&self, opener: &Opener) -> Option<Duration> {
         let now = Clocks::now();
-        let over = self.table.write().take_over(now);
-        for (connector, port, Ended(site)) in over {
+        let (expired, next) = self.ends.take_expired(now);
+        for (app_id, _) in expired {
+            let Some((connector, port, Ended(site))) = self.table.write().end(&app_id, now) else {
+                continue;
+            };
             log::info!("'{connector}': the share at port {port} has expired");
             end_visits(site.as_ref());
             if site.is_some() {
@@ -171,9 +168,7 @@ impl SiteTable {
                 opener.cut(&connector, port);
             }
         }
-        let waiting: Vec<(String, String, Expiry)> = self.table.read().waiting().collect();
-        self.ends.note(&waiting, now);
-        waiting.iter().map(|(_, _, expiry)| expiry.left(now)).min()
+        next
     }
 
     /// Takes an application out, and ends what visitors of its site have open.
@@ -185,6 +180,7 @@ impl SiteTable {
         let mut table = self.table.write();
         let site = table.take_out(&application.app_id);
         table.terms.remove(&application.app_id);
+        self.ends.forget(&application.app_id);
         drop(table);
         end_visits(site.as_ref());
     }
@@ -265,22 +261,20 @@ impl Table {
         &mut self,
         mut terms: Terms,
         application: &Application,
+        expiries: &Ends,
         kept: Option<Passed>,
         (open, tell): (Open, Tell),
     ) -> Option<Ended> {
         let before = self.take_out(&application.app_id);
         let was = self.terms.remove(&application.app_id);
         let ends = was.as_ref().is_some_and(|was| was.ends_with(&terms));
+        terms.expiry = note_end(expiries, application, was.as_ref());
         if let (Some(kept), Some(visits)) = (kept, &terms.visits) {
             go_on(visits, kept);
         }
         terms.since = kept.map_or_else(unix_seconds, |kept| kept.since);
         if let Some(was) = was {
             terms.since = was.since;
-            if was.expires == terms.expires && !was.is_over(Clocks::now()) {
-                // An end that was seen stays where it is.
-                terms.expiry = was.expiry;
-            }
             terms.epoch = was.epoch + u64::from(ends);
             terms.visits = terms.visits.map(|new| was.visits.unwrap_or(new));
         }
@@ -298,7 +292,7 @@ impl Table {
             } else {
                 terms.epoch
             };
-            made.renamed_at = site.since.as_deref().and_then(seconds_of);
+            made.renamed_at = site.since.as_deref().and_then(parse_seconds);
             made.busy = self.busy.of(connector.to_owned());
             if let Some(before) = &before {
                 made.stats = Arc::clone(&before.stats);
@@ -315,23 +309,14 @@ impl Table {
         ends.then_some(Ended(before))
     }
 
-    /// The applications that end by themselves and have not: id, end as it is stored, end.
-    fn waiting(&self) -> impl Iterator<Item = (String, String, Expiry)> {
-        let terms = self.terms.iter().filter(|(_, terms)| !terms.has_ended);
-        terms.filter_map(|(id, terms)| Some((id.clone(), terms.expires.clone()?, terms.expiry?)))
-    }
-
-    /// Connector and port of those whose time is over now; each is told once.
-    fn take_over(&mut self, now: Clocks) -> Vec<(String, u16, Ended)> {
-        let terms = self.terms.iter_mut();
-        let over = terms.filter(|(_, terms)| !terms.has_ended && terms.is_over(now));
-        over.map(|(app_id, terms)| {
-            terms.has_ended = true;
-            let name = self.names.get(app_id);
-            let site = name.and_then(|name| self.sites.get(name)).cloned();
-            (terms.connector.clone(), terms.port, Ended(site))
-        })
-        .collect()
+    /// Ends an application that has expired; returns its connector and port, or `None` if it was extended meanwhile.
+    fn end(&mut self, app_id: &str, now: Clocks) -> Option<(String, u16, Ended)> {
+        let terms = self.terms.get_mut(app_id)?;
+        let expiry = terms.expiry.as_mut().filter(|expiry| expiry.is_over(now))?;
+        *expiry = Expiry::at(SystemTime::UNIX_EPOCH, now);
+        let name = self.names.get(app_id);
+        let site = name.and_then(|name| self.sites.get(name)).cloned();
+        Some((terms.connector.clone(), terms.port, Ended(site)))
     }
 
     fn put_in(&mut self, site: Site) {
@@ -355,18 +340,16 @@ impl Terms {
             code: site.and_then(|site| site.code.clone()),
             allow: application.allow.clone(),
             generation: application.generation,
-            expires: application.expires.clone(),
             expiry: None,
             epoch: 0,
             visits: site.is_none().then(Arc::default),
             since: 0,
-            has_ended: false,
         }
     }
 
-    /// True if it has ended. It does not begin again if the clock is set back: its connector has to ask.
+    /// True if it has ended.
     fn is_over(&self, now: Clocks) -> bool {
-        self.has_ended || self.expiry.is_some_and(|expiry| expiry.is_over(now))
+        self.expiry.is_some_and(|expiry| expiry.is_over(now))
     }
 
     /// True if what visitors had by these terms ends where `new` ones take their place.
@@ -376,18 +359,22 @@ impl Terms {
     }
 }
 
+/// Notes when an application ends. An end that has passed counts anew when its connector asks for it again.
+fn note_end(ends: &Ends, application: &Application, was: Option<&Terms>) -> Option<Expiry> {
+    let (id, now) = (&application.app_id, Clocks::now());
+    if application.expires.is_none() || was.is_some_and(|was| was.is_over(now)) {
+        ends.forget(id);
+    }
+    let expires = application.expires.as_deref()?;
+    Some(ends.note(id, expires, false, now))
+}
+
 /// Counts on from what was counted before.
 fn go_on(stats: &VisitStats, kept: Passed) {
     stats.requests.store(kept.requests, Ordering::Relaxed);
     stats.bytes_in.store(kept.bytes_in, Ordering::Relaxed);
     stats.bytes_out.store(kept.bytes_out, Ordering::Relaxed);
     stats.last_visit.store(kept.last_visit, Ordering::Relaxed);
-}
-
-/// Seconds since 1970 of a time.
-fn seconds_of(time: &str) -> Option<u64> {
-    let since = parse_rfc3339(time)?.duration_since(SystemTime::UNIX_EPOCH);
-    Some(since.ok()?.as_secs())
 }
 
 /// The code whose digest is kept. One that cannot be read admits nobody.

@@ -13,7 +13,7 @@ use super::invites::Invites;
 use super::secret::SecretHash;
 use crate::api::relay::InvitedBy;
 use crate::net::Cidr;
-use crate::store::time::{parse_rfc3339, rfc3339, since_epoch};
+use crate::store::time::{parse_seconds, rfc3339, rfc3339_of};
 use crate::sync::CopyOnWrite;
 
 /// Connectors that may be enrolled. Default 2,500: with five applications each, as many connections as the tunnel
@@ -75,8 +75,7 @@ pub(super) struct CalledAt(Arc<AtomicU64>);
 impl CalledAt {
     /// Returns the time, from RFC 3339.
     pub(super) fn at(time: &str) -> Self {
-        let time = parse_rfc3339(time).map(|time| since_epoch(time).as_secs());
-        Self(Arc::new(time.unwrap_or_default().into()))
+        Self(Arc::new(parse_seconds(time).unwrap_or_default().into()))
     }
 
     /// Notes another one.
@@ -99,12 +98,7 @@ impl Eq for CalledAt {}
 
 impl fmt::Display for CalledAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.get() {
-            0 => Ok(()),
-            seconds => f.write_str(&rfc3339(
-                SystemTime::UNIX_EPOCH + Duration::from_secs(seconds),
-            )),
-        }
+        f.write_str(&rfc3339_of(self.get()).unwrap_or_default())
     }
 }
 

@@ -445,8 +445,8 @@ impl Saver {
         }
         stats.took.note(began.elapsed());
         // Of a store that is away it is said where that is found.
-        let is_told = !matches!(saved, Err(Error::Shared(_)));
-        let was_failing = std::mem::replace(&mut self.is_failing, saved.is_err() && is_told);
+        let is_logged = !matches!(saved, Err(Error::Shared(_)));
+        let was_failing = std::mem::replace(&mut self.is_failing, saved.is_err() && is_logged);
         match &saved {
             Ok(()) => {
                 self.kept = Arc::clone(state);
@@ -456,7 +456,7 @@ impl Saver {
             }
             Err(error) => {
                 stats.errors.fetch_add(1, Ordering::Relaxed);
-                if !was_failing && is_told {
+                if !was_failing && is_logged {
                     log::error!(
                         "the relay's state is not saved: {error}: known connectors are still served, nothing new is \
                          accepted"

@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use super::counters::Passed;
 use super::fleet::{FleetOverview, Held};
@@ -12,7 +11,7 @@ use super::state::{Application, Connector, RelayState, Site};
 use super::urls::port_url;
 use crate::api::relay as api;
 use crate::api::relay::{Figures, Revoked};
-use crate::store::time::rfc3339;
+use crate::store::time::rfc3339_of;
 use crate::tunnel::server::Opener;
 
 /// Lists revoked connectors, in that order.
@@ -279,7 +278,7 @@ fn connector_status(service: &Service, overview: &Overview, row: &Row<'_>) -> ap
             mbps: service.quota.mbps,
         },
         figures: figures(row.passed),
-        last_visit: time_of(row.passed.last_visit),
+        last_visit: rfc3339_of(row.passed.last_visit),
         applications: applications.collect(),
         ..stored(row.name, connector)
     }
@@ -326,16 +325,10 @@ pub(super) fn stored_application(
         target: application.target.clone(),
         invisible: application.site.as_ref().is_some_and(asks_for_code),
         called_at: application.called_at.to_string(),
-        last_visit: passed.and_then(|passed| time_of(passed.last_visit)),
+        last_visit: passed.and_then(|passed| rfc3339_of(passed.last_visit)),
         figures: passed.map(figures),
         ..api::Application::default()
     }
-}
-
-/// RFC 3339; none for 0.
-fn time_of(seconds: u64) -> Option<String> {
-    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-    (seconds > 0).then(|| rfc3339(time))
 }
 
 fn figures(passed: Passed) -> Figures {
@@ -344,7 +337,7 @@ fn figures(passed: Passed) -> Figures {
         bytes_in: passed.bytes_in,
         bytes_out: passed.bytes_out,
         visitors: passed.visitors,
-        since: time_of(passed.since),
+        since: rfc3339_of(passed.since),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Remaining time of each share, in a file: a process that begins while the wall clock is set
-//! back gives nothing longer than the one before it would have.
+//! When shares expire. Their remaining times are also in a file: a process that begins while the wall clock is set back
+//! gives nothing longer than the one before it would have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use super::data_dir::DataDir;
 use super::expiry::{Clocks, Expiry};
 use super::json_file::JsonFile;
 use super::time::parse_rfc3339;
-use crate::sync::Mutex;
+use crate::sync::{Lookout, Mutex};
 
 /// The file's name.
 const FILE: &str = "ends.json";
@@ -20,18 +20,30 @@ const CAP: u64 = 16 * 1024 * 1024;
 /// 1 min.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// Remaining times, by the number or name of what ends.
+/// Ends by the id of what expires. One that was noted stays where it is, also when the wall clock is set back.
 #[derive(Debug, Default)]
 pub struct Ends {
     file: Option<JsonFile<Kept>>,
     known: Mutex<Known>,
+    /// The thread that ends what expires.
+    pub(crate) lookout: Lookout,
 }
 
 #[derive(Debug, Default)]
 struct Known {
+    ends: HashMap<String, End>,
+    /// Remaining times as they are in the file.
     kept: Kept,
     /// When it was written, by the monotonic clock.
     written: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct End {
+    /// As it is stored: another one is another end.
+    expires: String,
+    expiry: Expiry,
+    has_expired: bool,
 }
 
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
@@ -42,7 +54,7 @@ struct Kept {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct KeptEnd {
-    /// As it is stored: another one is another end.
+    /// As it is stored.
     expires: String,
     /// Whole seconds.
     left: u64,
@@ -56,45 +68,75 @@ impl Ends {
             log::warn!("cannot read the remaining times of shares: {error}");
             None
         });
-        let kept = kept.unwrap_or_default();
+        let known = Known {
+            kept: kept.unwrap_or_default(),
+            ..Known::default()
+        };
         Self {
             file: Some(file),
-            known: Mutex::new(Known {
-                kept,
-                written: None,
-            }),
+            known: Mutex::new(known),
+            lookout: Lookout::default(),
         }
     }
 
     /// When `id` ends, whose end is stored as `expires` (RFC 3339): then, and in no more time than was left of it. One
-    /// that cannot be read is over.
-    pub fn expiry(&self, id: &str, expires: &str, now: Clocks) -> Expiry {
-        let wall = parse_rfc3339(expires).unwrap_or(SystemTime::UNIX_EPOCH);
-        let expiry = Expiry::at(wall, now);
-        let known = self.known.lock();
-        let kept = known.kept.ends.get(id).filter(|end| end.expires == expires);
-        match kept {
-            Some(end) => expiry.within(Duration::from_secs(end.left), now),
-            None => expiry,
+    /// that cannot be read is over. Notes nothing: the caller may have an old copy.
+    pub fn at(&self, id: &str, expires: &str, now: Clocks) -> Expiry {
+        self.known.lock().at(id, expires, now)
+    }
+
+    /// Notes the stored end of `id`, in place of an earlier one; `has_expired` if that is known to have passed.
+    pub fn note(&self, id: &str, expires: &str, has_expired: bool, now: Clocks) -> Expiry {
+        let mut known = self.known.lock();
+        let expiry = known.at(id, expires, now);
+        if known.ends.get(id).is_none_or(|end| end.expires != expires) {
+            let end = End {
+                expires: expires.to_owned(),
+                expiry,
+                has_expired,
+            };
+            known.ends.insert(id.to_owned(), end);
+        }
+        expiry
+    }
+
+    /// Forgets the end of `id`.
+    pub fn forget(&self, id: &str) {
+        let mut known = self.known.lock();
+        known.ends.remove(id);
+        if known.kept.ends.remove(id).is_some() {
+            // Written at the next look.
+            known.written = None;
         }
     }
 
-    /// Notes what is left of all that is to end: `(id, expires, expiry)` of each. Waits for the disk at times.
-    pub fn note(&self, all: &[(String, String, Expiry)], now: Clocks) {
-        let ends = all.iter().map(|(id, expires, expiry)| {
-            let left = expiry.left_at_most(now).as_secs() + 1;
-            let expires = expires.clone();
-            (id.clone(), KeptEnd { expires, left })
-        });
-        let kept = Kept {
-            ends: ends.collect(),
-        };
+    /// Returns what has expired, once each, with the end that it had; and the time until the next one does. Waits for
+    /// the disk at times.
+    pub fn take_expired(&self, now: Clocks) -> (Vec<(String, String)>, Option<Duration>) {
+        let (mut expired, mut next) = (Vec::new(), None);
         let mut known = self.known.lock();
+        // Those from an earlier process that are not noted yet stay in the file.
+        let mut kept = known.kept.clone();
+        kept.ends.retain(|id, end| {
+            !known.ends.contains_key(id) && !known.at(id, &end.expires, now).is_over(now)
+        });
+        for (id, end) in known.ends.iter_mut().filter(|(_, end)| !end.has_expired) {
+            let expires = end.expires.clone();
+            if end.expiry.is_over(now) {
+                end.has_expired = true;
+                expired.push((id.clone(), expires));
+            } else {
+                let left = end.expiry.left_at_most(now).as_secs() + 1;
+                kept.ends.insert(id.clone(), KeptEnd { expires, left });
+                let left = end.expiry.left(now);
+                next = Some(next.map_or(left, |next| left.min(next)));
+            }
+        }
         let is_recent = known
             .written
             .is_some_and(|at| now.monotonic.saturating_sub(at) < EVERY);
         if is_recent && kept.is_of_the_same(&known.kept) {
-            return;
+            return (expired, next);
         }
         known.written = Some(now.monotonic);
         known.kept = kept.clone();
@@ -104,6 +146,21 @@ impl Ends {
         {
             log::debug!("cannot save the remaining times of shares: {error}");
         }
+        (expired, next)
+    }
+}
+
+impl Known {
+    fn at(&self, id: &str, expires: &str, now: Clocks) -> Expiry {
+        if let Some(end) = self.ends.get(id).filter(|end| end.expires == expires) {
+            return end.expiry;
+        }
+        let wall = parse_rfc3339(expires).unwrap_or(SystemTime::UNIX_EPOCH);
+        let expiry = Expiry::at(wall, now);
+        let kept = self.kept.ends.get(id).filter(|end| end.expires == expires);
+        kept.map_or(expiry, |end| {
+            expiry.within(Duration::from_secs(end.left), now)
+        })
     }
 }
 
@@ -130,13 +187,13 @@ mod tests {
     fn after_forty_minutes(home: &DataDir, start: Clocks) -> String {
         let expires = rfc3339(start.wall + HOUR);
         let ends = Ends::open(home);
-        let expiry = ends.expiry("a", &expires, start);
+        ends.note("a", &expires, false, start);
         for minutes in 0..=40 {
             let now = Clocks {
                 wall: start.wall + minutes * MINUTE,
                 monotonic: start.monotonic + minutes * MINUTE,
             };
-            ends.note(&[("a".to_owned(), expires.clone(), expiry)], now);
+            ends.take_expired(now);
         }
         expires
     }
@@ -152,13 +209,32 @@ mod tests {
             wall: start.wall - 24 * HOUR,
             monotonic: Duration::from_secs(5),
         };
-        let left = ends.expiry("a", &expires, back).left(back);
+        let left = ends.at("a", &expires, back).left(back);
         assert!(left > 19 * MINUTE && left < 21 * MINUTE, "{left:?}");
-        let other = ends.expiry("b", &expires, back).left(back);
+        let other = ends.at("b", &expires, back).left(back);
         assert!(other > 24 * HOUR, "nothing is known of it");
         let later = rfc3339(back.wall + 3 * HOUR);
-        let prolonged = ends.expiry("a", &later, back).left(back);
+        let prolonged = ends.at("a", &later, back).left(back);
         assert!(prolonged > 2 * HOUR, "another end is another one");
+    }
+
+    /// The first look may come before all ends are noted.
+    #[test]
+    fn an_end_that_is_noted_after_the_first_look_keeps_its_remaining_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, start) = (DataDir::at(dir.path()), Clocks::now());
+        let expires = after_forty_minutes(&home, start);
+        let ends = Ends::open(&home);
+        let back = Clocks {
+            wall: start.wall - 24 * HOUR,
+            monotonic: Duration::from_secs(5),
+        };
+        ends.note("b", &rfc3339(back.wall + HOUR), false, back);
+        ends.take_expired(back);
+        for ends in [ends, Ends::open(&home)] {
+            let left = ends.at("a", &expires, back).left(back);
+            assert!(left < 21 * MINUTE, "{left:?}");
+        }
     }
 
     #[test]
@@ -171,7 +247,7 @@ mod tests {
             wall: start.wall + minutes * MINUTE,
             monotonic: Duration::ZERO,
         };
-        let left = |minutes| ends.expiry("a", &expires, at(minutes)).left(at(minutes));
+        let left = |minutes| ends.at("a", &expires, at(minutes)).left(at(minutes));
         assert!(left(55) <= 5 * MINUTE && left(55) > 4 * MINUTE);
         assert!(left(61).is_zero() && left(6000).is_zero());
     }
@@ -183,16 +259,71 @@ mod tests {
         let (home, start) = (DataDir::at(dir.path()), Clocks::now());
         let expires = rfc3339(start.wall + 2 * HOUR);
         let ends = Ends::open(&home);
-        let expiry = ends.expiry("a", &expires, start);
+        ends.note("a", &expires, false, start);
         let ahead = Clocks {
             wall: start.wall + HOUR,
             ..start
         };
-        ends.note(&[("a".to_owned(), expires.clone(), expiry)], ahead);
-        let left = Ends::open(&home).expiry("a", &expires, start).left(start);
+        ends.take_expired(ahead);
+        let left = Ends::open(&home).at("a", &expires, start).left(start);
         assert!(left > HOUR + 59 * MINUTE, "{left:?}");
-        ends.note(&[], start);
+        ends.forget("a");
+        ends.take_expired(start);
         let kept = std::fs::read_to_string(dir.path().join(FILE)).unwrap();
         assert!(!kept.contains(&expires), "what is over is forgotten");
+    }
+
+    #[test]
+    fn an_end_that_was_seen_is_not_moved_by_the_wall_clock() {
+        let (ends, start) = (Ends::default(), Clocks::now());
+        let expires = rfc3339(start.wall + HOUR);
+        let end = ends.note("a", &expires, false, start);
+        let back = Clocks {
+            wall: start.wall - 10 * HOUR,
+            monotonic: start.monotonic + HOUR,
+        };
+        assert_eq!(ends.at("a", &expires, back), end);
+        assert_eq!(ends.note("a", &expires, false, back), end);
+        assert_eq!(ends.take_expired(start).0, []);
+        let (expired, next) = ends.take_expired(back);
+        assert_eq!((expired.len(), next), (1, None));
+        assert_eq!(ends.take_expired(back).0, [], "it is told once");
+        ends.note("b", &expires, true, back);
+        assert_eq!(
+            ends.take_expired(back),
+            (Vec::new(), None),
+            "known to be over"
+        );
+    }
+
+    #[test]
+    fn a_clock_that_is_set_forward_ends_it_and_another_end_prolongs_it() {
+        let (ends, start) = (Ends::default(), Clocks::now());
+        let expires = rfc3339(start.wall + HOUR);
+        ends.note("a", &expires, false, start);
+        let forward = Clocks {
+            wall: start.wall + 2 * HOUR,
+            ..start
+        };
+        let expected = [("a".to_owned(), expires)];
+        assert_eq!(ends.take_expired(forward).0, expected);
+        let later = rfc3339(start.wall + 4 * HOUR);
+        ends.note("a", &later, false, forward);
+        assert!(!ends.at("a", &later, forward).is_over(forward));
+        let (expired, next) = ends.take_expired(forward);
+        assert!(expired.is_empty() && next > Some(HOUR));
+    }
+
+    /// A connection has a copy from when it began, and asks by it.
+    #[test]
+    fn an_old_copy_neither_removes_nor_replaces_what_is_stored() {
+        let (ends, start) = (Ends::default(), Clocks::now());
+        ends.note("a", &rfc3339(start.wall + HOUR), false, start);
+        let asked = ends.at("a", &rfc3339(start.wall + 3 * HOUR), start);
+        assert!(asked.left(start) > 2 * HOUR);
+        let left = ends.take_expired(start).1.unwrap();
+        assert!(left <= HOUR, "{left:?}");
+        ends.forget("a");
+        assert_eq!(ends.take_expired(start), (Vec::new(), None));
     }
 }

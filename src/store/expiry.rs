@@ -29,11 +29,15 @@ impl Clocks {
         }
     }
 
+    /// The wall clock as it would be if nobody had set it since `then`.
+    pub fn wall_unset(self, then: Self) -> SystemTime {
+        then.wall + self.monotonic.saturating_sub(then.monotonic)
+    }
+
     /// The wall clock, but no more than what has passed since `then` later than it was then. For what is thrown away
     /// when it is old: a clock that is set forward, and is wrong for an hour, throws nothing away.
     pub fn wall_as_passed(self, then: Self) -> SystemTime {
-        let passed = self.monotonic.saturating_sub(then.monotonic);
-        self.wall.min(then.wall + passed)
+        self.wall.min(self.wall_unset(then))
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use super::atomic::private_file;
 use super::data_dir::{DataDir, make_private};
 use super::error::Error;
+use super::time::since_epoch;
 
 /// The longest path of the directory, in bytes. A Unix socket's path has 104
 /// bytes on macOS and 108 on Linux with its end mark; 24 are left for the
@@ -123,9 +124,7 @@ fn make_unique(parent: &Path) -> Result<PathBuf, Error> {
 
 /// Eight digits that differ between two attempts and two processes at a time.
 fn name(time: SystemTime) -> String {
-    let nanos = time
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |elapsed| elapsed.subsec_nanos());
+    let nanos = since_epoch(time).subsec_nanos();
     // A nanosecond count has 30 bits; the process id is spread over the upper ones too.
     let number = nanos ^ std::process::id().rotate_right(8);
     format!("{PREFIX}{number:08x}")

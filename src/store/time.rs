@@ -33,6 +33,16 @@ pub fn rfc3339(time: SystemTime) -> String {
     format!("{}Z", date_time(since_epoch(time).as_secs()))
 }
 
+/// RFC 3339 of seconds since 1970; `None` for 0.
+pub(crate) fn rfc3339_of(seconds: u64) -> Option<String> {
+    (seconds > 0).then(|| format!("{}Z", date_time(seconds)))
+}
+
+/// Seconds since 1970 of a text of RFC 3339.
+pub(crate) fn parse_seconds(text: &str) -> Option<u64> {
+    Some(since_epoch(parse_rfc3339(text)?).as_secs())
+}
+
 /// Serialises a time by [`rfc3339`], and none as null.
 pub(crate) fn serialize_rfc3339<S: Serializer>(
     time: &(impl Copy + Into<Option<SystemTime>>),

@@ -44,7 +44,7 @@ impl LogLimiter {
     }
 
     /// True if a line may be told now; one that is not `limited` always may. Calls `sum_up` with the number of those that
-    /// were not told in a minute that is over.
+    /// were not shown in a minute that is over.
     pub(crate) fn may_tell(&self, limited: bool, sum_up: impl FnOnce(usize)) -> bool {
         if !limited && !self.holds_back.load(Ordering::Relaxed) {
             return true;
@@ -65,12 +65,12 @@ impl LogLimiter {
 #[derive(Debug, Default)]
 struct LogWindow {
     since: Option<Instant>,
-    told: usize,
+    shown: usize,
     more: usize,
 }
 
 impl LogWindow {
-    /// Begins anew where the time has passed; how many were not told, if any.
+    /// Begins anew if the time has passed; returns how many were not shown, if any.
     fn roll(&mut self, now: Instant) -> Option<usize> {
         let is_over = |since| now.saturating_duration_since(since) >= WINDOW;
         if !self.since.is_none_or(is_over) {
@@ -86,8 +86,8 @@ impl LogWindow {
 
     /// True if one more line may be logged; counts it either way.
     fn count(&mut self) -> bool {
-        let may = self.told < LINES;
-        *(if may { &mut self.told } else { &mut self.more }) += 1;
+        let may = self.shown < LINES;
+        *(if may { &mut self.shown } else { &mut self.more }) += 1;
         may
     }
 }

@@ -70,7 +70,7 @@ struct Part {
     /// Since when it is not connected; none while it is.
     away: Option<Instant>,
     /// True if it was said that this one is not reached.
-    is_told: bool,
+    is_logged: bool,
     stopper: Option<Stopper>,
     has_ended: bool,
 }
@@ -135,7 +135,12 @@ impl TunnelGroup {
     /// Waits for the connected signal; false when none came.
     pub fn wait(&self, time: Duration) -> bool {
         let signalled = self.connected().recv_timeout(time) == Err(RecvTimeoutError::Disconnected);
-        signalled && self.snapshot().status == Status::Connected
+        signalled && self.is_connected()
+    }
+
+    /// True if it is connected, by one of its relays at least.
+    pub fn is_connected(&self) -> bool {
+        self.snapshot().is_connected()
     }
 
     /// How it is: bytes and streams are those of both.
@@ -155,7 +160,7 @@ impl TunnelGroup {
             None => first,
         };
         Snapshot {
-            since: since.filter(|_| merged.status == Status::Connected),
+            since: since.filter(|_| merged.is_connected()),
             reconnects: connections.saturating_sub(1),
             ..merged
         }
@@ -257,7 +262,7 @@ impl TunnelGroup {
     /// Has those try at once that are not connected, as the server is back.
     pub fn wake(&self) {
         self.each(|tunnel| {
-            if tunnel.snapshot().status != Status::Connected {
+            if !tunnel.snapshot().is_connected() {
                 tunnel.wake();
             }
         });
@@ -342,7 +347,7 @@ impl Part {
             server: String::new(),
             number: 0,
             away: Some(now),
-            is_told: false,
+            is_logged: false,
             stopper: None,
             has_ended: false,
         }
@@ -398,7 +403,7 @@ impl JointState {
     fn up(&mut self, is_second: bool) -> bool {
         let (part, _) = self.parts(is_second);
         part.away = None;
-        if std::mem::take(&mut part.is_told) {
+        if std::mem::take(&mut part.is_logged) {
             log::info!("reconnected to relay {}", part.server);
         }
         let is_first = self.signal.take().is_some();
@@ -425,7 +430,7 @@ impl JointState {
     /// Said once, where the other one is up.
     fn tell(&mut self, is_second: bool, failure: &Failure) {
         let (part, _) = self.parts(is_second);
-        if !std::mem::replace(&mut part.is_told, true) {
+        if !std::mem::replace(&mut part.is_logged, true) {
             log::warn!(
                 "cannot reach relay {}, the other one still works: {failure}",
                 part.server

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::client::{LastWays, Settings, Snapshot, Status};
+use super::client::{LastWays, Settings, Snapshot};
 use super::group::{Alternate, TunnelGroup};
 use crate::sync::{Mutex, MutexGuard};
 
@@ -85,10 +85,10 @@ impl Registry {
     pub fn wake_all(&self, renew: bool) {
         let tunnels: Vec<Arc<TunnelGroup>> = self.tunnels().values().cloned().collect();
         for tunnel in tunnels {
-            match tunnel.snapshot().status {
-                Status::Connected if renew => tunnel.renew(),
-                Status::Connected => {}
-                _ => tunnel.wake(),
+            match tunnel.is_connected() {
+                true if renew => tunnel.renew(),
+                true => {}
+                false => tunnel.wake(),
             }
         }
     }
@@ -96,13 +96,12 @@ impl Registry {
     /// True if the main tunnel of a server is connected.
     pub fn is_main_connected(&self, server: &str) -> bool {
         let main = self.main(server);
-        main.is_some_and(|main| main.snapshot().status == Status::Connected)
+        main.is_some_and(|main| main.is_connected())
     }
 
     /// Has the main tunnel of a server try at once, where it is not connected: the server is there.
     pub fn wake_main(&self, server: &str) {
-        let main = self.main(server);
-        if let Some(main) = main.filter(|main| main.snapshot().status != Status::Connected) {
+        if let Some(main) = self.main(server).filter(|main| !main.is_connected()) {
             main.wake();
         }
     }
@@ -143,6 +142,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::tunnel::client::Status;
     use crate::tunnel::server::{self, Server};
     use crate::tunnel::ssh::{KeyKind, ServerKey};
 

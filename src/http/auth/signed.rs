@@ -79,9 +79,7 @@ impl CookieKey {
 
     /// Seconds since 1970: by the wall clock if other relays read it too, otherwise by the clock that cannot be set.
     pub(super) fn seconds(&self, now: Clocks) -> u64 {
-        let time = self.made.map_or(now.wall, |made| {
-            made.wall + now.monotonic.saturating_sub(made.monotonic)
-        });
+        let time = self.made.map_or(now.wall, |made| now.wall_unset(made));
         since_epoch(time).as_secs()
     }
 

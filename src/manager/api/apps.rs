@@ -147,7 +147,7 @@ pub(super) fn end_and_remove(core: &AppState, id: &str) -> Result<AppConfig, app
     // One that began in between; what begins later finds no application.
     core.connections.disconnect(id);
     core.connections.forget(id);
-    core.expiries.forget(id);
+    core.ends.forget(id);
     give_back(core, &removed);
     core.retire_unused_main_tunnels();
     log::info!("application '{}': removed", removed.name);

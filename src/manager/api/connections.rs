@@ -48,7 +48,10 @@ pub(super) fn status(core: &Arc<AppState>, request: &Request) -> Answer {
     let result = match core.apps.find(id) {
         Ok(app) => core.result(&app).unwrap_or_default(),
         // An application that was removed elsewhere may still be connected.
-        Err(error) => core.connections.result(id).ok_or_else(|| failed(error))?,
+        Err(error) => core
+            .connections
+            .result(id, None)
+            .ok_or_else(|| failed(error))?,
     };
     Ok(Response::ok(result))
 }
@@ -124,7 +127,7 @@ pub(super) fn retry(core: &Arc<AppState>, request: &Request) -> Answer {
     }
     let status = core
         .connections
-        .result(id)
+        .result(id, None)
         .map_or(ConnectionState::Idle, |result| result.status);
     Ok(Response::ok(json!({"status": status})))
 }

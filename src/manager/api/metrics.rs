@@ -9,9 +9,9 @@ use crate::http::metrics::{
 use crate::http::{Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
-use crate::manager::connection::{ConnectResult, ConnectionState, ConnectionStats, latency_ms};
+use crate::manager::connection::{ConnectResult, ConnectionState, ConnectionStats};
 use crate::store;
-use crate::tunnel::client::{Snapshot, Status};
+use crate::tunnel::client::Snapshot;
 
 /// A connection and what is counted of it.
 struct Connection {
@@ -125,7 +125,7 @@ const MAIN_TUNNELS: [Metric<Option<Snapshot>>; 3] = [
         "postern_main_tunnel_up",
         "1 if the main tunnel of a server is connected.",
         |of| {
-            let is_up = of.as_ref().is_some_and(|it| it.status == Status::Connected);
+            let is_up = of.as_ref().is_some_and(Snapshot::is_connected);
             u64::from(is_up).into()
         },
     ),
@@ -137,7 +137,12 @@ const MAIN_TUNNELS: [Metric<Option<Snapshot>>; 3] = [
     gauge(
         "postern_main_tunnel_latency_seconds",
         "Last round-trip time of the main tunnel.",
-        |of| of.as_ref().and_then(latency_ms).map(seconds).into(),
+        |of| {
+            let latency = of.as_ref().and_then(|of| of.latency);
+            latency
+                .map(|latency| Values::Real(latency.as_secs_f64()))
+                .into()
+        },
     ),
 ];
 
@@ -179,7 +184,7 @@ fn text(core: &AppState) -> String {
         .iter()
         .filter_map(|app| {
             let stats = core.connections.find(&app.id)?.stats();
-            let result = core.connections.result(&app.id)?;
+            let result = core.connections.result(&app.id, None)?;
             let labels = [("application", &*app.name), ("id", &*app.id)];
             Some((labels, Connection { result, stats }))
         })

@@ -16,4 +16,5 @@ mod routes;
 mod servers;
 mod shares;
 
+pub(super) use remotes::main_tunnel;
 pub(super) use routes::{Local, routes};

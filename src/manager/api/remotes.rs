@@ -56,7 +56,7 @@ pub(super) fn tunnels(core: &Arc<AppState>, _: &Request) -> Answer {
 
 /// A main tunnel as it is shown; none where it is not set up. One of a revoked connector hears only that its password is
 /// refused; the applications were told why.
-pub(super) fn main_tunnel(core: &AppState, server: &RemoteServer) -> Option<MainTunnel> {
+pub(crate) fn main_tunnel(core: &AppState, server: &RemoteServer) -> Option<MainTunnel> {
     let mut shown = server.snapshot().main.as_ref()?.shown(&server.origin);
     let is_refused = shown.error_class.as_deref() == Some(ErrorClass::WrongPassword.code());
     let revoked = is_refused.then(|| core.connections.revocation(&server.origin));

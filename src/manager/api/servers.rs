@@ -167,7 +167,7 @@ impl<'a> ServersView<'a> {
         if is(ConnectionState::Connecting).is_some() {
             return ("connecting".to_owned(), None, "");
         }
-        let failed = is(ConnectionState::Failed).map(|id| self.core.connections.result(id));
+        let failed = is(ConnectionState::Failed).map(|id| self.core.connections.result(id, None));
         match failed {
             Some(result) => {
                 let class = result.as_ref().map(ConnectResult::class);

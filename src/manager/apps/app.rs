@@ -13,7 +13,8 @@ use super::protocol::Protocol;
 use crate::api::App;
 use crate::limits::APP_NAME;
 use crate::net::authority::{authority, split};
-use crate::store::from_json;
+use crate::store::expiry::{Clocks, Expiry};
+use crate::store::{Ends, from_json};
 
 impl AppConfig {
     /// As answers show it, without its connection: a bool stands for each secret.
@@ -91,9 +92,21 @@ impl AppConfig {
         terms(self) == terms(other)
     }
 
-    /// True if it has expired.
-    pub fn has_lapsed(&self) -> bool {
-        self.lapsed.is_some() && self.lapsed == self.expires
+    /// True if its end was noted as passed, whatever the clock says now.
+    pub(crate) fn is_noted_as_expired(&self) -> bool {
+        self.expired.is_some() && self.expired == self.expires
+    }
+
+    /// When it ends; `None` if it does not by itself.
+    pub(crate) fn expiry(&self, ends: &Ends, now: Clocks) -> Option<Expiry> {
+        Some(ends.at(&self.id, self.expires.as_ref()?, now))
+    }
+
+    /// True if it has expired, also if an earlier process saw its end.
+    pub(crate) fn has_expired(&self, ends: &Ends) -> bool {
+        let now = Clocks::now();
+        let is_over = |expiry: Expiry| expiry.is_over(now);
+        self.is_noted_as_expired() || self.expiry(ends, now).is_some_and(is_over)
     }
 
     /// `host:port`, with brackets around an IPv6 address.
@@ -135,8 +148,11 @@ impl fmt::Debug for AppConfig {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, SystemTime};
+
     use super::super::app_input::AppInput;
     use super::*;
+    use crate::store::time::rfc3339;
 
     #[test]
     fn no_secret_is_shown_or_debugged() {
@@ -190,6 +206,22 @@ mod tests {
                 "{protocol} {name}"
             );
         }
+    }
+
+    /// Whatever the clock says to the next process.
+    #[test]
+    fn what_has_expired_stays_over_until_it_is_prolonged() {
+        let (ends, hour) = (Ends::default(), Duration::from_secs(3600));
+        let end = |after| rfc3339(SystemTime::now() + after);
+        let body = json!({"protocol": "http", "expires": end(hour)});
+        let mut app = AppInput::parse(&body, true).unwrap().into_new();
+        assert!(!app.has_expired(&ends));
+        app.expired.clone_from(&app.expires);
+        assert!(app.has_expired(&ends));
+        app.expires = Some(end(2 * hour));
+        assert!(!app.has_expired(&ends));
+        app.expires = None;
+        assert!(!app.has_expired(&ends) && app.expiry(&ends, Clocks::now()).is_none());
     }
 
     #[test]

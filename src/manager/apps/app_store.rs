@@ -163,11 +163,11 @@ impl AppStore {
     }
 
     /// Notes that this end of an application has come, where it is still the end that it was given.
-    pub fn lapse(&self, id: &str, expires: &str) -> Result<(), Error> {
+    pub fn mark_expired(&self, id: &str, expires: &str) -> Result<(), Error> {
         self.change(|apps| {
             let place = place(apps, id)?;
             if place.expires.as_deref() == Some(expires) {
-                place.lapsed.clone_from(&place.expires);
+                place.expired.clone_from(&place.expires);
             }
             Ok(())
         })
@@ -333,18 +333,20 @@ mod tests {
     }
 
     #[test]
-    fn an_end_lapses_where_it_is_the_end() {
+    fn an_end_is_noted_as_passed_where_it_is_the_end() {
         let (_dir, store) = store();
         let expires = "2030-01-01T00:00:00Z";
         let body = json!({"protocol": "http", "expires": expires});
         let added = store.add(AppInput::parse(&body, true).unwrap()).unwrap();
-        store.lapse(&added.id, "2029-01-01T00:00:00Z").unwrap();
-        assert!(!store.find(&added.id).unwrap().has_lapsed());
-        store.lapse(&added.id, expires).unwrap();
-        assert!(store.find(&added.id).unwrap().has_lapsed());
+        store
+            .mark_expired(&added.id, "2029-01-01T00:00:00Z")
+            .unwrap();
+        assert!(!store.find(&added.id).unwrap().is_noted_as_expired());
+        store.mark_expired(&added.id, expires).unwrap();
+        assert!(store.find(&added.id).unwrap().is_noted_as_expired());
         let body = json!({"protocol": "http", "expires": "2031-01-01T00:00:00Z"});
         let later = store.replace(&added.id, AppInput::parse(&body, true).unwrap());
-        assert!(!later.unwrap().has_lapsed());
+        assert!(!later.unwrap().is_noted_as_expired());
     }
 
     #[test]

@@ -50,8 +50,8 @@ macro_rules! fields {
             #[serde(default)]
             pub code: Option<Zeroizing<String>>,
             /// The end time that has passed: it is over until it is given another one.
-            #[serde(default)]
-            pub lapsed: Option<String>,
+            #[serde(default, rename = "lapsed")]
+            pub expired: Option<String>,
             /// Site name used if its name is not usable; chosen when it was added.
             #[serde(default)]
             pub site_words: Option<String>,

@@ -33,7 +33,7 @@ use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_store;
 use crate::sync::{Thread, spawn};
-use crate::tunnel::client::{Class, Pauses, Status};
+use crate::tunnel::client::{Class, Pauses};
 use crate::tunnel::group::TunnelGroup;
 
 /// Time for an earlier connection of the same application to give back what it held: closing a tunnel takes a second at
@@ -53,7 +53,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Begins an application's connection, unless there is one; answers its status.
 pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionState, ConnectError> {
-    if core.expiries.is_over(&app) {
+    if app.has_expired(&core.ends) {
         core.connections.note_failure(ErrorClass::Expired);
         return Err(ConnectError::new(ErrorClass::Expired, EXPIRED).hint(EXTEND));
     }
@@ -131,13 +131,12 @@ fn run(core: &Arc<AppState>, record: &Owner, app: AppConfig, predecessor: Option
 
 /// True if a tunnel is not up since its server is not where it was.
 fn has_moved(tunnel: &TunnelGroup) -> bool {
-    let snapshot = tunnel.snapshot();
-    let class = snapshot.error.map(|failure| failure.class);
-    snapshot.status != Status::Connected
-        && !matches!(
-            class,
-            None | Some(Class::WrongPassword | Class::PermissionDenied)
+    tunnel.snapshot().error.is_some_and(|failure| {
+        !matches!(
+            failure.class,
+            Class::WrongPassword | Class::PermissionDenied
         )
+    })
 }
 
 /// A connection whose thread panics has failed; one that has ended otherwise is not changed by this.
@@ -154,21 +153,21 @@ impl Drop for Contained<'_> {
 struct Rounds {
     pauses: Pauses,
     /// Error of the last round, so that an outage is logged once.
-    told: String,
+    logged: String,
 }
 
 impl Rounds {
     fn new() -> Self {
         Self {
             pauses: pauses(),
-            told: String::new(),
+            logged: String::new(),
         }
     }
 
     /// A round has succeeded: the next failure is a new one.
     fn reset(&mut self) {
         self.pauses.reset();
-        self.told.clear();
+        self.logged.clear();
     }
 
     /// The pause before the next round.
@@ -177,10 +176,10 @@ impl Rounds {
     }
 
     /// Checks whether this failure was already logged.
-    fn is_told(&mut self, error: &str) -> bool {
-        let is_told = self.told == error;
-        error.clone_into(&mut self.told);
-        is_told
+    fn was_logged(&mut self, error: &str) -> bool {
+        let was_logged = self.logged == error;
+        error.clone_into(&mut self.logged);
+        was_logged
     }
 }
 
@@ -226,7 +225,7 @@ impl ConnectionWork<'_> {
                 return;
             }
             log::Level::Debug
-        } else if rounds.is_told(&error.error) {
+        } else if rounds.was_logged(&error.error) {
             log::Level::Debug
         } else {
             log::Level::Warn
@@ -383,12 +382,11 @@ impl ConnectionWork<'_> {
         if let Ok(stored) = &stored {
             self.core.end_in_time(stored);
         }
-        let is_over = |app: &AppConfig| self.core.expiries.is_over(app);
         match stored {
             _ if self.record.is_stopped() => Err(Ended::Stopped),
-            Ok(app) if !is_over(&app) => Ok(()),
+            Ok(app) if !app.has_expired(&self.core.ends) => Ok(()),
             Ok(_) => {
-                self.core.connections.lapse(&self.app.id);
+                self.core.connections.expire(&self.app.id);
                 Err(Ended::Stopped)
             }
             Err(app_store::Error::Unknown(_)) => {
@@ -414,6 +412,8 @@ mod tests {
         }
         rounds.reset();
         assert!(rounds.pause() <= FIRST_PAUSE);
-        assert!(!rounds.is_told("gone") && rounds.is_told("gone") && !rounds.is_told("other"));
+        assert!(
+            !rounds.was_logged("gone") && rounds.was_logged("gone") && !rounds.was_logged("other")
+        );
     }
 }

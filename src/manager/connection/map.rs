@@ -34,8 +34,8 @@ struct ConnectionMap {
     active: HashMap<String, Arc<ConnectionRecord>>,
     /// Those that were ended and still give back what they hold, by application.
     ending: HashMap<String, Receiver<()>>,
-    /// The last connections of applications whose time is over, for what they came to.
-    lapsed: HashMap<String, Arc<ConnectionRecord>>,
+    /// The last connections of expired applications, for what they came to.
+    expired: HashMap<String, Arc<ConnectionRecord>>,
     /// Changes of applications that are, were or are to be connected.
     changes: HashMap<String, Arc<Changes>>,
     /// The last numbers of requests and statements of connections that were ended.
@@ -93,24 +93,24 @@ impl Connections {
         Some(ended.done.clone())
     }
 
-    /// Ends the connection of an application whose time is over. What it came to stays known until there is another.
-    pub(crate) fn lapse(&self, id: &str) {
+    /// Ends the connection of an expired application. What it came to stays known until there is another.
+    pub(crate) fn expire(&self, id: &str) {
         let mut map = self.map();
         if let Some(ended) = map.end(id) {
-            map.lapsed.insert(id.to_owned(), ended);
+            map.expired.insert(id.to_owned(), ended);
         }
     }
 
-    /// The result of an application whose time is over.
-    pub(crate) fn lapsed(&self, id: &str) -> ConnectResult {
-        let last = self.map().lapsed.get(id).cloned();
-        last.map_or_else(ConnectResult::expired, |last| last.lapsed())
+    /// The result of an expired application.
+    pub(crate) fn expired(&self, id: &str) -> ConnectResult {
+        let last = self.map().expired.get(id).cloned();
+        last.map_or_else(ConnectResult::expired, |last| last.expired())
     }
 
-    /// The connection of an application, or the last one where its time is over.
+    /// The connection of an application, or the last one if it has expired.
     pub(crate) fn find_last(&self, id: &str) -> Option<Arc<ConnectionRecord>> {
         let map = self.map();
-        map.active.get(id).or_else(|| map.lapsed.get(id)).cloned()
+        map.active.get(id).or_else(|| map.expired.get(id)).cloned()
     }
 
     /// The connection of an application.
@@ -118,15 +118,10 @@ impl Connections {
         self.map().active.get(id).cloned()
     }
 
-    /// The status of an application's connection, failed ones included; none of one that is ended at this moment.
-    pub(crate) fn result(&self, id: &str) -> Option<ConnectResult> {
-        let result = self.find(id)?.result();
-        Some(result).filter(|result| result.status != ConnectionState::Disconnected)
-    }
-
-    /// Result compared with the saved settings of the application.
-    pub(crate) fn result_beside(&self, saved: &AppConfig) -> Option<ConnectResult> {
-        let result = self.find(&saved.id)?.result_beside(saved);
+    /// Result of an application's connection, failed ones included; none of one that is ended at this moment. With `saved`
+    /// it is compared with the saved settings.
+    pub(crate) fn result(&self, id: &str, saved: Option<&AppConfig>) -> Option<ConnectResult> {
+        let result = self.find(id)?.result(saved);
         Some(result).filter(|result| result.status != ConnectionState::Disconnected)
     }
 
@@ -145,7 +140,7 @@ impl Connections {
     pub(crate) fn changed_host_keys(&self) -> Vec<HostKey> {
         let all = self.all();
         all.iter()
-            .filter_map(|active| active.result().host_key)
+            .filter_map(|active| active.result(None).host_key)
             .collect()
     }
 
@@ -185,7 +180,7 @@ impl Connections {
 
     /// Refusal from the server with this origin if it revoked the connector.
     pub(crate) fn revocation(&self, origin: &str) -> Option<ConnectResult> {
-        let mut results = self.all_through(origin).map(|active| active.result());
+        let mut results = self.all_through(origin).map(|active| active.result(None));
         results.find(|result| result.class() == ErrorClass::Revoked.code())
     }
 
@@ -270,7 +265,7 @@ impl Connections {
     pub(crate) fn forget(&self, id: &str) {
         let mut map = self.map();
         map.were_connected.remove(id);
-        map.lapsed.remove(id);
+        map.expired.remove(id);
         map.numbers.remove(id);
         if let Some(changes) = map.changes.remove(id) {
             changes.note();
@@ -367,7 +362,7 @@ impl ConnectionMap {
             predecessor,
             working,
         })?;
-        self.lapsed.remove(&app.id);
+        self.expired.remove(&app.id);
         self.active.insert(app.id.clone(), record);
         Ok(())
     }
@@ -394,10 +389,10 @@ mod tests {
         let of_map = Arc::clone(&active);
         connections.map().active.insert("id".into(), of_map);
         assert_eq!(
-            connections.result("id").map(|shown| shown.status),
+            connections.result("id", None).map(|shown| shown.status),
             Some(ConnectionState::Connecting)
         );
         active.stop();
-        assert!(connections.result("id").is_none());
+        assert!(connections.result("id", None).is_none());
     }
 }

@@ -33,5 +33,5 @@ pub use map::MAX_ACTIVE;
 pub(crate) use ports::PortReservations;
 pub(crate) use probe::answers;
 pub(crate) use record::{ConnectionRecord, ConnectionStats};
-pub(crate) use result::{ConnectResult, EXTEND, HostKey, latency_ms, millis_until};
+pub(crate) use result::{ConnectResult, EXTEND};
 pub(crate) use state::ConnectionState;

@@ -12,8 +12,8 @@ pub(super) struct Outages(HashMap<String, Outage>);
 
 struct Outage {
     since: Instant,
-    /// Kinds of failure that were told: another one is news.
-    told: Vec<Option<ErrorClass>>,
+    /// Kinds of failure that were logged: another one is news.
+    logged: Vec<Option<ErrorClass>>,
 }
 
 impl Outages {
@@ -21,18 +21,19 @@ impl Outages {
     pub(super) fn begin(&mut self, origin: &str, class: ErrorClass, now: Instant) -> bool {
         let outage = self.0.entry(origin.to_owned()).or_insert_with(|| Outage {
             since: now,
-            told: Vec::new(),
+            logged: Vec::new(),
         });
         let kind = kind(class);
         // A server that cannot be reached any more is the same outage, whatever it said before that.
-        let is_news = outage.told.is_empty() || (kind.is_some() && !outage.told.contains(&kind));
+        let is_news =
+            outage.logged.is_empty() || (kind.is_some() && !outage.logged.contains(&kind));
         if is_news {
-            outage.told.push(kind);
+            outage.logged.push(kind);
         }
         is_news
     }
 
-    /// It is back; for how long it was away, where that was told.
+    /// It is back; for how long it was away, where that was logged.
     pub(super) fn end(&mut self, origin: &str, now: Instant) -> Option<Duration> {
         let outage = self.0.remove(origin)?;
         Some(now.saturating_duration_since(outage.since))

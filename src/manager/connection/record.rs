@@ -92,7 +92,7 @@ impl Owner {
     pub(super) fn change(&self) -> Change<'_> {
         Change {
             status: self.0.status(),
-            _told: ToldAtEnd(&self.0.changes_shown),
+            _notify: NotifyAtEnd(&self.0.changes_shown),
         }
     }
 
@@ -137,29 +137,20 @@ impl ConnectionRecord {
         self.status().look().0
     }
 
-    /// Everything about it, for the API.
-    pub(crate) fn result(&self) -> ConnectResult {
-        self.result_of(&self.status())
-    }
-
-    /// Result compared with the saved settings of the application.
-    pub(crate) fn result_beside(&self, saved: &AppConfig) -> ConnectResult {
+    /// Everything about it, for the API; with `saved`, also whether the saved settings differ.
+    pub(crate) fn result(&self, saved: Option<&AppConfig>) -> ConnectResult {
         let status = self.status();
-        let mut result = self.result_of(&status);
-        result.pending_changes = result.status.is_active()
-            && !status.is_being_noted
-            && status.made_from.differs_in_force(saved);
-        result
-    }
-
-    fn result_of(&self, status: &ConnectionStatus) -> ConnectResult {
         let (state, snapshot) = status.look();
-        let visitors = self.visitors(status, snapshot.as_ref());
-        status.result(state, snapshot.as_ref(), visitors)
+        let differs = |saved| !status.is_being_noted && status.made_from.differs_in_force(saved);
+        let visitors = self.visitors(&status, snapshot.as_ref());
+        ConnectResult {
+            pending_changes: state.is_active() && saved.is_some_and(differs),
+            ..status.result(state, snapshot.as_ref(), visitors)
+        }
     }
 
     /// Result of an expired one.
-    pub(super) fn lapsed(&self) -> ConnectResult {
+    pub(super) fn expired(&self) -> ConnectResult {
         let status = self.status();
         let (state, snapshot) = status.look();
         let last = status.result(state, snapshot.as_ref(), None);
@@ -318,7 +309,7 @@ impl ConnectionRecord {
 
     /// Applies a change and waits until the server has too. False if it must be repeated, or takes too long.
     pub(crate) fn follows_change(&self, app: &AppConfig, deadline: Instant) -> bool {
-        let before = self.status().told;
+        let before = self.status().notified;
         let mut next = self.changes_shown.next();
         self.application_has_changed();
         loop {
@@ -327,7 +318,7 @@ impl ConnectionRecord {
             if !state.is_active() || status.made_from.has_terms_of(app) {
                 return true;
             }
-            let is_owing = status.told != before && status.pause.is_some();
+            let is_owing = status.notified != before && status.pause.is_some();
             drop(status);
             if is_owing || next.recv_deadline(deadline) == Err(RecvTimeoutError::Timeout) {
                 return false;
@@ -340,12 +331,12 @@ impl ConnectionRecord {
 /// A change of the status. Its fields are dropped in their order.
 pub(super) struct Change<'a> {
     status: MutexGuard<'a, ConnectionStatus>,
-    _told: ToldAtEnd<'a>,
+    _notify: NotifyAtEnd<'a>,
 }
 
-struct ToldAtEnd<'a>(&'a Changes);
+struct NotifyAtEnd<'a>(&'a Changes);
 
-impl Drop for ToldAtEnd<'_> {
+impl Drop for NotifyAtEnd<'_> {
     fn drop(&mut self) {
         self.0.note();
     }

@@ -31,7 +31,7 @@ fn a_late_outcome_does_not_bring_back_what_was_ended() {
     active.change().complete(ConnectResult::default());
     active.fail(ConnectError::new(ErrorClass::Local, "late"), None);
     assert_eq!(active.state(), ConnectionState::Disconnected);
-    assert_eq!(active.result().error, "");
+    assert_eq!(active.result(None).error, "");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_fault_and_a_pause_are_shown() {
         reason: "busy".into(),
     };
     active.change().pause_calls(Some(pause));
-    let shown = active.result();
+    let shown = active.result(None);
     assert_eq!((shown.error.as_str(), shown.step), ("busy", Some(1)));
     assert!(
         shown
@@ -52,7 +52,7 @@ fn a_fault_and_a_pause_are_shown() {
             .is_some_and(|ms| ms > 2000 && ms <= 3000)
     );
     active.fail(ConnectError::new(ErrorClass::QuickSetup, "no"), None);
-    let shown = active.result();
+    let shown = active.result(None);
     assert_eq!(
         (shown.status, shown.class()),
         (ConnectionState::Failed, "quick-setup")
@@ -83,7 +83,7 @@ fn a_tunnels_error_is_the_reason_of_what_waits_for_it_and_of_nothing_else() {
         let active = active();
         active.change().wait_for(step, Arc::clone(&tunnel));
         let awaited = active.fail(failure, Some(Duration::from_secs(5)));
-        (active.result(), awaited)
+        (active.result(None), awaited)
     };
     let late = ConnectError::new(ErrorClass::Timeout, "App tunnel connect timeout").of_tunnel();
     let (shown, awaited) = failed(Step::Signal, late);
@@ -109,14 +109,14 @@ fn of_what_was_refused_only_credentials_are_tried_when_the_server_is_back() {
     let awaited = active.fail(ConnectError::new(ErrorClass::Network, "gone"), pause);
     assert!(matches!(awaited, Some(Awaited::Moment(_))));
     assert!(!has_wish(&active), "that wish was for an earlier pause");
-    assert!(active.has_place() && active.result().next_retry_ms.is_some());
+    assert!(active.has_place() && active.result(None).next_retry_ms.is_some());
     active.server_is_back();
     assert!(has_wish(&active));
     assert!(active.change().begin_again(Step::QuickSetup));
-    assert_eq!(active.result().error, "");
+    assert_eq!(active.result(None).error, "");
     let awaited = active.fail(ConnectError::new(ErrorClass::Forbidden, "not you"), pause);
     assert_eq!(awaited, Some(Awaited::Change));
-    assert_eq!(active.result().next_retry_ms, None);
+    assert_eq!(active.result(None).next_retry_ms, None);
     active.host_key_is_trusted("t:1");
     assert!(!has_wish(&active));
     active.server_is_back();
@@ -154,7 +154,7 @@ fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
         ..saved.clone()
     };
     active.change().make_from(&through);
-    assert!(!active.result_beside(&saved).pending_changes);
+    assert!(!active.result(Some(&saved)).pending_changes);
     let required = AppConfig {
         site_name_required: true,
         ..saved.clone()
@@ -162,13 +162,13 @@ fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
     active.change().make_from(&required);
     active.change().is_being_noted = false;
     assert!(
-        !active.result_beside(&saved).pending_changes,
+        !active.result(Some(&saved)).pending_changes,
         "of one connect"
     );
     active.change().make_from(&through);
-    assert!(!active.result_beside(&through).pending_changes);
+    assert!(!active.result(Some(&through)).pending_changes);
     assert!(
-        active.result_beside(&saved).pending_changes,
+        active.result(Some(&saved)).pending_changes,
         "it was taken back since"
     );
 }

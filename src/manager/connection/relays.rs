@@ -11,7 +11,7 @@ use super::terms::{Applied, is_same_place};
 use crate::manager::quick_setup::Setup;
 use crate::manager::remote::Connector;
 use crate::net::authority::authority;
-use crate::tunnel::client::{Pauses, Status};
+use crate::tunnel::client::Pauses;
 use crate::tunnel::group::TunnelGroup;
 
 /// Pause between two looks at the tunnel. Default 5 s.
@@ -82,7 +82,7 @@ impl ConnectionWork<'_> {
     /// The server is missed where it was: one application asks for all where it is now. One that names the same place
     /// is tried there.
     fn look_for_moved(&self, held: &HeldResources, tunnel: &TunnelGroup) -> Result<Applied, Ended> {
-        if tunnel.snapshot().status == Status::Connected {
+        if tunnel.is_connected() {
             return Ok(Applied::Done);
         }
         let (origin, places) = (self.record.server(), &self.core.connections.places);

@@ -52,17 +52,16 @@ impl ConnectResult {
     }
 
     /// Adds what the tunnel has to say: why it is not up, and of one `in_use` its counters.
-    pub(super) fn add_tunnel(&mut self, snapshot: &Snapshot, in_use: bool) {
-        if snapshot.status != Status::Connected
-            && let Some(failure) = &snapshot.error
-        {
+    pub(crate) fn add_tunnel(&mut self, snapshot: &Snapshot, in_use: bool) {
+        if let Some(failure) = &snapshot.error {
             self.error.clone_from(&failure.message);
             self.error_class = Some(ErrorClass::from(failure.class).code().into());
             self.host_key = failure.host_key.clone().map(HostKey::from);
             self.next_retry_ms = snapshot.next_retry.map(millis_until);
         }
         if in_use {
-            self.latency_ms = latency_ms(snapshot);
+            let trip = snapshot.latency;
+            self.latency_ms = trip.map(|trip| trip.as_secs_f64() * 1000.0);
             self.tunnel_way = snapshot.way.map(|way| Word::from(way.name()));
             self.bytes_in = snapshot.received;
             self.bytes_out = snapshot.sent;
@@ -84,15 +83,9 @@ pub(super) fn of_tunnel(snapshot: &Snapshot) -> VisitorCount {
 }
 
 /// Milliseconds from now; 0 when it has passed.
-pub(crate) fn millis_until(at: Instant) -> u64 {
+pub(super) fn millis_until(at: Instant) -> u64 {
     let left = at.saturating_duration_since(Instant::now());
     u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The last round trip, in ms; of a tunnel that is down it says nothing.
-pub(crate) fn latency_ms(snapshot: &Snapshot) -> Option<f64> {
-    let trip = snapshot.latency?;
-    (snapshot.status == Status::Connected).then_some(trip.as_secs_f64() * 1000.0)
 }
 
 impl From<Class> for ErrorClass {

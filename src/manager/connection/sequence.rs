@@ -29,7 +29,7 @@ use crate::manager::site::{self, Door, SiteGateway, SiteNames};
 use crate::manager::web_client::WebClient;
 use crate::plugin::Served;
 use crate::sync::LogLimiter;
-use crate::tunnel::client::{Class, OnTold, Settings, Status};
+use crate::tunnel::client::{Class, OnNotice, Settings, Status};
 use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::registry::{Key, Registry, Which};
 use crate::tunnel::remote::Remote;
@@ -307,7 +307,7 @@ impl ConnectionWork<'_> {
             may_dial(address)
         }));
         let missed = self.watch_failures(&mut settings, origin);
-        settings.on_told = Some(self.tell_refused());
+        settings.on_notice = Some(self.tell_refused());
         let others = connector.others(&known);
         let tunnel = self.core.tunnels.start(key.clone(), settings, others);
         let tunnel = tunnel
@@ -324,11 +324,11 @@ impl ConnectionWork<'_> {
     /// that the server is there. Answers what gets a message when the server is missed again and again.
     fn watch_failures(&self, settings: &mut Settings, origin: &str) -> Receiver<()> {
         let (miss, missed) = crossbeam_channel::bounded(1);
-        let (misses, is_told) = (
+        let (misses, is_logged) = (
             Arc::new(AtomicU32::new(0)),
             Arc::new(AtomicBool::new(false)),
         );
-        let (was_missed, was_told) = (Arc::clone(&misses), Arc::clone(&is_told));
+        let (was_missed, was_logged) = (Arc::clone(&misses), Arc::clone(&is_logged));
         let of_each = || {
             let (name, server) = (self.app.name.clone(), origin.to_owned());
             let changes = Arc::clone(&self.record.changes_shown);
@@ -346,7 +346,7 @@ impl ConnectionWork<'_> {
             }
             // After a loss the main tunnel's may not be noticed yet.
             let is_its_own = !was_connected && around.tunnels.is_main_connected(&server);
-            if is_its_own && !is_told.swap(true, Ordering::Relaxed) {
+            if is_its_own && !is_logged.swap(true, Ordering::Relaxed) {
                 log::warn!("'{name}': {failure}; retrying");
             }
         }));
@@ -354,7 +354,7 @@ impl ConnectionWork<'_> {
         settings.on_connected = Some(Box::new(move || {
             changes.note();
             was_missed.store(0, Ordering::Relaxed);
-            if was_told.swap(false, Ordering::Relaxed) {
+            if was_logged.swap(false, Ordering::Relaxed) {
                 log::warn!("'{name}': reconnected");
             }
             around.tunnels.wake_main(&server);
@@ -364,7 +364,7 @@ impl ConnectionWork<'_> {
     }
 
     /// Takes visitors whom the relay has refused: they are logged, and are requests of the connection.
-    fn tell_refused(&self) -> OnTold {
+    fn tell_refused(&self) -> OnNotice {
         let (name, requests) = (self.app.name.clone(), Arc::clone(&self.record.requests));
         let log = LogLimiter::default();
         Arc::new(move |data| {

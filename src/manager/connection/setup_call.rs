@@ -85,7 +85,7 @@ impl SetupCalls<'_> {
             invisible: app.invisible,
             checks_code: app.invisible && app.protocol.is_database(),
             code_sha256: code.map(|code| random::hex(&sha256(&[code.as_bytes()]))),
-            expires_in: seconds_left(self.core.expiries.at(app, now), now),
+            expires_in: seconds_left(app.expiry(&self.core.ends, now), now),
             allow: app.allow.clone(),
             host_header: host_header.cloned(),
             generation: Some(app.signed_out).filter(|number| *number > 0),

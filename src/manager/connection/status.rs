@@ -52,7 +52,7 @@ pub(super) struct ConnectionStatus {
     /// Closed when the stop signal is given.
     stopped: Receiver<()>,
     /// How often the server was told of a change, heard or not.
-    pub(super) told: u64,
+    pub(super) notified: u64,
 }
 
 /// Event that a failed connection waits for before it is retried.
@@ -83,7 +83,7 @@ impl ConnectionStatus {
             health: Health::default(),
             awaited: None,
             stopped,
-            told: 0,
+            notified: 0,
         }
     }
 
@@ -151,7 +151,7 @@ impl ConnectionStatus {
 
     /// The server was told of a change. Where it has not heard: when it is told again, and why it has not.
     pub(super) fn owe(&mut self, owed: Option<(Instant, String)>) {
-        self.told += 1;
+        self.notified += 1;
         self.pause = owed.map(|(until, reason)| Wait {
             attempt: 0,
             until,

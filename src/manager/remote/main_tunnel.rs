@@ -25,7 +25,7 @@ use crate::http::Server;
 use crate::manager::local_api;
 use crate::manager::own_listeners::Registered;
 use crate::net::in_words;
-use crate::tunnel::client::{Class, Status, Way};
+use crate::tunnel::client::{Class, Way};
 use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::registry::{Key, Which};
 use crate::tunnel::remote::Remote;
@@ -151,9 +151,7 @@ impl MainTunnel {
     /// The tunnel has connected; false where it was ready already, or is lost again.
     pub(super) fn note_connected(&mut self, credentials: &mut ServerCredentials) -> bool {
         let (info, tunnel) = match &self.state {
-            MainTunnelState::Connecting(info, tunnel)
-                if tunnel.snapshot().status == Status::Connected =>
-            {
+            MainTunnelState::Connecting(info, tunnel) if tunnel.is_connected() => {
                 (info.clone(), Arc::clone(tunnel))
             }
             _ => return false,

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::api::ErrorClass;
-use crate::api::{MainTunnel, Word};
-use crate::manager::connection::{HostKey, latency_ms, millis_until};
-use crate::tunnel::client::{Snapshot, Status, Way};
+use crate::api::{ConnectResult, MainTunnel};
+use crate::tunnel::client::{Snapshot, Status};
 use crate::tunnel::group::TunnelGroup;
 
 /// A main tunnel that was set up.
@@ -27,31 +25,29 @@ impl MainTunnelView {
     /// As `/api/tunnel` shows that of the server with this origin.
     pub(crate) fn shown(&self, origin: &str) -> MainTunnel {
         let snapshot = self.snapshot();
-        let snapshot = snapshot.as_ref();
-        let status = match snapshot.map(|snapshot| snapshot.status) {
+        let status = match snapshot.as_ref().map(|snapshot| snapshot.status) {
             Some(Status::Connected) => "connected",
             Some(Status::Connecting) => "connecting",
             None if self.error.is_none() => "connecting",
             _ => "failed",
         };
-        let failure = snapshot
-            .filter(|_| status != "connected")
-            .and_then(|snapshot| snapshot.error.as_ref());
-        let error = failure.map(|failure| failure.message.clone());
-        let key = failure.and_then(|failure| failure.host_key.clone());
-        let way = snapshot.and_then(|snapshot| snapshot.way);
+        let mut seen = ConnectResult {
+            error: self.error.clone().unwrap_or_default(),
+            ..ConnectResult::default()
+        };
+        if let Some(snapshot) = &snapshot {
+            seen.add_tunnel(snapshot, true);
+        }
         MainTunnel {
             server: origin.to_owned(),
             status: status.into(),
-            error: error.or_else(|| self.error.clone()).unwrap_or_default(),
-            error_class: failure.map(|failure| ErrorClass::from(failure.class).code().into()),
-            host_key: key.map(HostKey::from),
-            next_retry_ms: snapshot
-                .and_then(|snapshot| snapshot.next_retry)
-                .map(millis_until),
+            error: seen.error,
+            error_class: seen.error_class,
+            host_key: seen.host_key,
+            next_retry_ms: seen.next_retry_ms,
             local_port: self.local_port,
-            latency_ms: snapshot.and_then(latency_ms),
-            tunnel_way: way.map(Way::name).map(Word::from),
+            latency_ms: seen.latency_ms,
+            tunnel_way: seen.tunnel_way,
         }
     }
 }

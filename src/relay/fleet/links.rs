@@ -417,8 +417,8 @@ impl Links {
             let stream = self.opener.open_within(id, LINK, within);
             stream.is_ok_and(|mut stream| hop::tell_revoked(&mut stream, name, within))
         };
-        let untold = others.into_iter().filter(|(id, _)| !knows(id));
-        untold.map(|(_, peer)| peer).collect()
+        let unreached = others.into_iter().filter(|(id, _)| !knows(id));
+        unreached.map(|(_, peer)| peer).collect()
     }
 
     /// Connectors of those that `dials_two` means which have a tunnel here and at no other relay that is linked.

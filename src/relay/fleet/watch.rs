@@ -118,7 +118,7 @@ impl Watch {
                 body: String::new(),
             },
             beaten: None,
-            is_told: false,
+            is_logged: false,
             watched,
         };
         watcher.await_twin().map_err(WatchError::Store)?;
@@ -153,7 +153,7 @@ struct Watcher {
     /// When the last beat was written.
     beaten: Option<Instant>,
     /// True if it was said that another relay has its name.
-    is_told: bool,
+    is_logged: bool,
     watched: Watched,
 }
 
@@ -226,7 +226,7 @@ impl Watcher {
     fn check_own(&mut self, rows: &[MemberRow]) {
         let own = rows.iter().find(|row| row.id == self.row.id);
         let is_other = own.is_some_and(|own| own.beat != self.row.beat);
-        if is_other && !std::mem::replace(&mut self.is_told, true) {
+        if is_other && !std::mem::replace(&mut self.is_logged, true) {
             log::error!(
                 "another relay of the fleet has the same ID ({}): remove fleet.id from the data directory of one of \
                  them and restart it",

@@ -81,12 +81,12 @@ impl<'a> Lease<'a> {
         let (owner, database) = (self.owner.take(), self.database.take());
         let conn = self.conn.take();
         let held = conn.as_ref().and_then(DbConn::held);
-        let untold = held.filter(|_| running.was_left());
+        let missed = held.filter(|_| running.was_left());
         let lasts = owner.is_some() && !self.sessions.stateless;
         let conn = conn.and_then(|conn| self.usable(conn, error, lasts));
         // From here on the connection is another statement's.
         running.end();
-        self.sessions.put_back(owner, conn, database, untold);
+        self.sessions.put_back(owner, conn, database, missed);
     }
 
     /// The connection, as the next statement may have it; where its session `lasts`, with what statements have left.

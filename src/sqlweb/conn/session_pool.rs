@@ -284,17 +284,17 @@ impl SessionPool {
         }
     }
 
-    /// Takes a connection back, or notes that a session has none any more: `untold` when something was at stake and
+    /// Takes a connection back, or notes that a session has none any more: `missed` when something was at stake and
     /// nobody was told.
     pub(super) fn put_back(
         &self,
         owner: Option<Owner>,
         conn: Option<DbConn>,
         database: Option<String>,
-        untold: Option<Held>,
+        missed: Option<Held>,
     ) {
         let mut state = self.lock();
-        let leftover = state.put_back(owner, conn, database, untold);
+        let leftover = state.put_back(owner, conn, database, missed);
         drop(state);
         self.turn.notify_all();
         drop(leftover);
@@ -312,7 +312,7 @@ impl PoolState {
         owner: Option<Owner>,
         conn: Option<DbConn>,
         database: Option<String>,
-        untold: Option<Held>,
+        missed: Option<Held>,
     ) -> Option<DbConn> {
         let Some(owner) = owner else {
             if self.spares.len() >= SPARES {
@@ -337,8 +337,8 @@ impl PoolState {
             let mut idle = IdleConn::now(conn, database);
             idle.left = left;
             self.sessions.insert(owner, SessionSlot::Idle(idle));
-        } else if untold.is_some() || database.is_some() {
-            let closed = ClosedSession::now(database, untold);
+        } else if missed.is_some() || database.is_some() {
+            let closed = ClosedSession::now(database, missed);
             self.sessions.insert(owner, SessionSlot::Closed(closed));
         }
         None

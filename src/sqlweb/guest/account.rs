@@ -6,6 +6,7 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use zeroize::Zeroizing;
 
 use crate::store::random;
+use crate::store::time::since_epoch;
 
 /// How the names of all of them begin.
 pub(super) const PREFIX: &str = "postern_";
@@ -52,9 +53,7 @@ fn text(text: &str) -> String {
 
 /// `postern_` + when it ends + something random.
 pub(super) fn new_name(expires: SystemTime) -> String {
-    let seconds = expires
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
+    let seconds = since_epoch(expires).as_secs();
     let tail: String = drawn::<TAIL>(OF_NAMES);
     format!("{PREFIX}{seconds:0EXPIRY_DIGITS$}_{tail}")
 }

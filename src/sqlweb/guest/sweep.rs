@@ -219,14 +219,12 @@ fn only_reads(conn: &mut Conn, account: &Account) -> Result<bool, DbError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::time::since_epoch;
 
     #[test]
     fn an_end_counts_by_both_clocks_and_after_a_while() {
         let now = SystemTime::now();
-        let seconds = |time: SystemTime| {
-            let since = time.duration_since(SystemTime::UNIX_EPOCH);
-            since.unwrap().as_secs()
-        };
+        let seconds = |time: SystemTime| since_epoch(time).as_secs();
         let hour = Duration::from_secs(3600);
         assert!(has_ended(now - hour, seconds(now)));
         assert!(

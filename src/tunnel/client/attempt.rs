@@ -147,9 +147,9 @@ impl Handler for Client<'_> {
         }
     }
 
-    fn told(&mut self, data: &[u8]) {
-        if let Some(on_told) = &self.settings.on_told {
-            on_told(data);
+    fn notified(&mut self, data: &[u8]) {
+        if let Some(on_notice) = &self.settings.on_notice {
+            on_notice(data);
         }
     }
 }

@@ -32,7 +32,7 @@ pub enum Status {
 pub struct Snapshot {
     /// Where it is.
     pub status: Status,
-    /// Why it is not connected, or was not before.
+    /// Why it is not connected; none while it is.
     pub error: Option<Failure>,
     /// When it tries again.
     pub next_retry: Option<Instant>,
@@ -59,6 +59,10 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// True if it is connected.
+    pub fn is_connected(&self) -> bool {
+        self.status == Status::Connected
+    }
     /// Of two that do the same, of which one is enough: bytes and streams of both, and for the rest the one that is
     /// connected.
     pub(in crate::tunnel) fn beside(self, other: Self) -> Self {

@@ -23,7 +23,7 @@ pub(in crate::tunnel) trait Handler {
     fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End>;
 
     /// Takes what the peer has told in a ping ([`Mux::tell`]), on the reading thread.
-    fn told(&mut self, _data: &[u8]) {}
+    fn notified(&mut self, _data: &[u8]) {}
 }
 
 impl Mux {
@@ -131,7 +131,7 @@ impl Mux {
             } => {
                 self.answer(id, true, b"pong")?;
                 if !data.is_empty() {
-                    handler.told(data);
+                    handler.notified(data);
                 }
             }
             Event::RequestReply { id, round_trip, .. } if self.timers().answered(id) => {

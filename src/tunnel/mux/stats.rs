@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
+use crate::store::time::since_epoch;
 use crate::sync::Permit;
 
 /// Counters of a tunnel, over all its connections.
@@ -88,8 +89,8 @@ impl StreamPermit {
     ) -> Self {
         traffic.streams.fetch_add(1, Ordering::Relaxed);
         traffic.opened.fetch_add(1, Ordering::Relaxed);
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let millis = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+        let millis = since_epoch(SystemTime::now()).as_millis();
+        let millis = u64::try_from(millis).unwrap_or(u64::MAX);
         traffic.last_opened.store(millis, Ordering::Relaxed);
         if let Some(port) = port {
             port.count_request(millis / 1000);

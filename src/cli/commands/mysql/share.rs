@@ -4,7 +4,6 @@
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
-use std::time::SystemTime;
 
 use crossbeam_channel::Receiver;
 use serde_json::json;
@@ -20,10 +19,9 @@ use crate::cli::failure::Failure;
 use crate::cli::fields::{self, Fields};
 use crate::manager::protocol::Protocol;
 use crate::manager::{ServerUrl, chosen_server};
-use crate::plugin::{Database, GUESTS_LIFE, Grant, Guest, NotServed, Served, WebClients};
+use crate::plugin::{Database, Grant, Guest, NotServed, Served, WebClients, guests_end};
 use crate::sqlweb::{Target, WebClient};
 use crate::store::DataDir;
-use crate::store::time::parse_rfc3339;
 
 /// Where a database on a Unix socket would be: an application has an address.
 const ELSEWHERE: (&str, u16) = ("127.0.0.1", 3306);
@@ -131,8 +129,7 @@ fn guest(fields: &mut Fields, parsed: &Parsed) -> Result<Option<Guest>, Failure>
     }
     let grants: Result<Vec<Grant>, _> = grants.iter().map(|text| Grant::parse(text)).collect();
     let grants = grants.map_err(|wrong| COMMAND.usage(format!("--guest {wrong}")))?;
-    let expires = fields::text(fields, "expires").and_then(parse_rfc3339);
-    let expires = expires.unwrap_or_else(|| SystemTime::now() + GUESTS_LIFE);
+    let expires = guests_end(fields::text(fields, "expires"));
     fields::set_expiry(fields, expires);
     Ok(Some(Guest { grants, expires }))
 }

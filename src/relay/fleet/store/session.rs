@@ -29,7 +29,7 @@ pub(in crate::relay::fleet) struct Session {
     /// Servers that were dialled or given up so far.
     turn: usize,
     /// Value of `turn` when the server in use was last logged.
-    told: usize,
+    logged: usize,
     /// True if tables that are missing are made.
     makes: bool,
     /// SHA-256 of the secret of the fleet whose state is asked for, hexadecimal; none before that is known.
@@ -44,7 +44,7 @@ impl Session {
             password,
             conn: None,
             turn: 0,
-            told: 0,
+            logged: 0,
             makes: false,
             fleet: None,
         }
@@ -143,10 +143,10 @@ impl Session {
     /// Said where it is another server than before.
     fn say_where(&mut self) {
         let servers = self.url.hosts.len();
-        if self.told % servers != self.turn % servers {
+        if self.logged % servers != self.turn % servers {
             log::info!("using the store at {}", self.place());
         }
-        self.told = self.turn;
+        self.logged = self.turn;
     }
 
     /// The server that is asked.
