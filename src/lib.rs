@@ -21,6 +21,7 @@
 //! | [`http`] | HTTP/1.1: `h1` is pure, `server` owns the sockets, tiny_http's workers answer behind it |
 //! | [`net`], `sync`, [`store`] | names and addresses, waiting and accepting; locks and permits; the per-user directory |
 //! | `limits` | every time and size that people meet, in one table |
+//! | `src/rows`, `src/regex` | packages of their own: loops over every byte of a row; the small part of `regex` that the driver needs |
 //!
 //! Synchronous throughout: a thread waits where an async runtime would have a task. No `unsafe`.
 //!

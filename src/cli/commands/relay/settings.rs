@@ -275,7 +275,7 @@ fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// An address of its own: nobody but who is to have the figures finds them. A port alone is on loopback.
+/// An address of its own: nobody but who is to have the metrics finds them. A port alone is on loopback.
 fn metrics_listen(parsed: &Parsed, others: [SocketAddr; 2]) -> Result<Option<SocketAddr>, Failure> {
     let at = COMMAND.read(parsed, &METRICS_LISTEN, |text| {
         let port = whole_number(text, &(0..=u16::MAX));
