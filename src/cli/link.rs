@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn another_name_than_the_wished_one_is_told() {
+    fn another_name_than_the_wished_one_is_reported() {
         for (wish, site, told) in [
             ("shop", "https://shop.relay.example/", None),
             ("My Shop", "http://my-shop.localhost:8180/", None),

@@ -62,7 +62,7 @@ pub use offline::{
     uninvite,
 };
 pub use quota::Quota;
-pub use server::{Options, Running, StartError, Whereabouts, start};
+pub use server::{Options, RelayInstance, Running, StartError, start};
 pub use state_store::set_aside_notice;
 pub use store_error::{Error as StateError, StoreError, hint_of};
 pub use urls::{InvalidUrl, PublicPorts, PublicUrl, TunnelUrl, check_domain};

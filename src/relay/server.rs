@@ -130,7 +130,7 @@ const LEAVE: Duration = Duration::from_secs(2);
 
 /// Facts about a running relay for other processes of its user, in the data directory.
 #[derive(Serialize, Deserialize)]
-pub struct Whereabouts {
+pub struct RelayInstance {
     /// Its own address, as `http://localhost:8180/`.
     pub url: String,
     /// Where its API is reached on this machine.
@@ -144,13 +144,13 @@ pub struct Whereabouts {
     pub embedded: bool,
 }
 
-impl fmt::Debug for Whereabouts {
+impl fmt::Debug for RelayInstance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Whereabouts({} {})", self.url, self.pid)
+        write!(f, "RelayInstance({} {})", self.url, self.pid)
     }
 }
 
-impl Whereabouts {
+impl RelayInstance {
     /// Reads what [`Instance::find`] found.
     pub fn read(said: &[u8]) -> Option<Self> {
         serde_json::from_slice(said).ok()
@@ -414,7 +414,7 @@ impl Running {
 
     /// Tells the other processes of this user where it is.
     pub fn announce(&self, instance: &Instance, embedded: bool) -> Result<(), store::Error> {
-        let whereabouts = Whereabouts {
+        let whereabouts = RelayInstance {
             url: self.url(),
             address: reachable(self.address()),
             token: self.operator_token().clone(),

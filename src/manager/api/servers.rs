@@ -124,9 +124,9 @@ impl<'a> ServersView<'a> {
         let is_of_all = |server: &ServerUrl| server.origin() == origin;
         let of_all = self.servers.default().ok().flatten();
         let is_used = of_all.as_ref().is_some_and(is_of_all);
-        let is_stand_in = self.core.choice.is_stand_in(origin);
+        let is_local_relay = self.core.choice.is_local_relay(origin);
         let is_default =
-            self.servers.list.is_default(origin) || (self.servers.stands_in() && is_used);
+            self.servers.list.is_default(origin) || (self.servers.uses_local_relay() && is_used);
         let main_tunnel = self.main_tunnels.get(origin);
         let (status, error, hint) = self.status(origin, main_tunnel);
         let applications = self.users.iter().filter(|(_, used)| is_of_all(used));
@@ -136,7 +136,7 @@ impl<'a> ServersView<'a> {
             default: is_default,
             named: is_used && self.core.choice.named.is_some(),
             known: known.is_some(),
-            on_this_machine: is_stand_in,
+            on_this_machine: is_local_relay,
             has_enroll_token: self.servers.token(origin).is_some(),
             status,
             main_tunnel: main_tunnel.cloned(),

@@ -324,7 +324,7 @@ impl ConnectionWork<'_> {
         let origin = server.origin();
         let used = Some(server.to_string());
         let is_known = self.app.server.is_some() || self.app.used_server == used;
-        if is_known || !self.record.is_through(origin) || self.core.choice.is_stand_in(origin) {
+        if is_known || !self.record.is_through(origin) || self.core.choice.is_local_relay(origin) {
             return None;
         }
         self.record.change().make_from(&AppConfig {

@@ -278,7 +278,7 @@ impl ConnectionWork<'_> {
         let mut settings = connector.settings(Arc::clone(&known), forward)?;
         settings.retries.end_when_disowned = true;
         // The relay of this machine goes from one process to the next, and what has its port then may be another's.
-        if self.core.choice.is_stand_in(origin) {
+        if self.core.choice.is_local_relay(origin) {
             settings.retries.end_when_moved = true;
             settings.dial.timeouts.handshake = STAND_IN_WAIT;
         }

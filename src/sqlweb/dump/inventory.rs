@@ -243,7 +243,7 @@ impl Inventory {
 
     fn order_views(&mut self, reader: &mut Reader<'_>, db: &str) -> Result<(), DbError> {
         self.views = ordered(std::mem::take(&mut self.views));
-        for view in self.views.iter().filter(|view| view.has_stand_in) {
+        for view in self.views.iter().filter(|view| view.set_local_relay) {
             let listed = reader.ask(&format!(
                 "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {db} AND TABLE_NAME = {} ORDER BY ORDINAL_POSITION",
                 literal(&view.name)

@@ -23,7 +23,7 @@ pub(super) struct Program {
     /// The collation that the database had then.
     collation: Option<String>,
     /// True if another stands in its place until it can be made.
-    pub(super) has_stand_in: bool,
+    pub(super) set_local_relay: bool,
 }
 
 /// Statements that make a view from a text on every server.
@@ -68,7 +68,7 @@ impl Program {
             create,
             session: variables.iter().filter_map(set).collect(),
             collation: named("Database Collation"),
-            has_stand_in: false,
+            set_local_relay: false,
         })
     }
 
@@ -123,7 +123,7 @@ impl Program {
             out += &format!("SET @postern_text = {};\n", quoted(&self.create));
         }
         out += &self.settings(as_text);
-        if frame.drop || self.has_stand_in {
+        if frame.drop || self.set_local_relay {
             // Under its own mode: packages are known in one alone.
             let name = identifier(&self.name);
             out += &format!("DROP {} IF EXISTS {name};\n", self.kind);
@@ -281,7 +281,7 @@ mod tests {
                 create,
                 session: Vec::new(),
                 collation: None,
-                has_stand_in: false,
+                set_local_relay: false,
             }
         }
     }

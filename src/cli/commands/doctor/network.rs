@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::finding::Finding;
-use super::here::{Files, clock_of};
+use super::here::{StateFiles, clock_of};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
 use crate::cli::failure::printable;
 use crate::cli::manager_client::Manager;
@@ -24,7 +24,7 @@ const FIREWALL: &str = "check that the relay runs and no firewall blocks it; if 
 
 /// The servers of the list, of the environment, of applications, and those that a running manager goes through, each
 /// once.
-pub(super) fn servers(home: &DataDir, files: &Files) -> Vec<ServerUrl> {
+pub(super) fn servers(home: &DataDir, files: &StateFiles) -> Vec<ServerUrl> {
     let listed = files.servers.all().map(|(_, server)| server.url.clone());
     let of_app = |app: &AppConfig| app.server.clone().or_else(|| app.used_server.clone());
     let named = files.apps.iter().filter_map(of_app);
@@ -49,7 +49,7 @@ fn used_now(home: &DataDir) -> Vec<String> {
 }
 
 /// The way to one server, step by step as far as it leads.
-pub(super) fn server(home: &DataDir, server: &ServerUrl, files: &Files) -> Vec<Finding> {
+pub(super) fn server(home: &DataDir, server: &ServerUrl, files: &StateFiles) -> Vec<Finding> {
     let look = look_at_server(server);
     let mut findings = Vec::new();
     findings.extend(look.addresses.map(|found| match found {
@@ -214,7 +214,7 @@ fn host_key(server: &ServerUrl, address: &str, key: Result<HostKeyChange, String
 }
 
 /// Each application's target, some at a time, in their order.
-pub(super) fn applications(files: &Files) -> Vec<Finding> {
+pub(super) fn applications(files: &StateFiles) -> Vec<Finding> {
     let finding = |app: &AppConfig| match look_at_application(app) {
         Ok(()) => Finding::good(
             "application",
