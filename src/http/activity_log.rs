@@ -57,13 +57,13 @@ struct State<R> {
 
 impl<R> Default for ActivityLog<R> {
     fn default() -> Self {
-        Self::telling(Arc::default(), 0)
+        Self::notifying(Arc::default(), 0)
     }
 }
 
 impl<R> ActivityLog<R> {
     /// A log that tells of each record. The first gets the number after `before`.
-    pub(crate) fn telling(changes: Arc<Changes>, before: u64) -> Self {
+    pub(crate) fn notifying(changes: Arc<Changes>, before: u64) -> Self {
         let state = State {
             records: VecDeque::new(),
             bytes: 0,

@@ -67,13 +67,13 @@ struct Seen {
 
 impl<K> Default for VisitorTable<K> {
     fn default() -> Self {
-        Self::telling(Arc::default())
+        Self::notifying(Arc::default())
     }
 }
 
 impl<K> VisitorTable<K> {
     /// A table that tells of each visitor who comes.
-    pub(crate) fn telling(changes: Arc<Changes>) -> Self {
+    pub(crate) fn notifying(changes: Arc<Changes>) -> Self {
         let state = State {
             known: HashMap::new(),
             count: VisitorCount::default(),

@@ -109,7 +109,7 @@ impl AppState {
             let is_over = self.expiries.is_over(app);
             is_over.then(|| self.connections.lapsed(&app.id))
         };
-        self.connections.result_beside(app).or_else(lapsed)
+        self.connections.result_compared_with(app).or_else(lapsed)
     }
 
     /// Ends what is over; the time until something else is.

@@ -15,24 +15,24 @@ use crate::tunnel::target::MayDial;
 
 /// All of them now, and what each is.
 #[derive(Clone, Default)]
-pub(crate) struct OwnListeners(Arc<Mutex<Vec<Listener>>>);
+pub(crate) struct OwnListeners(Arc<Mutex<Vec<FixedListener>>>);
 
-type Listener = (SocketAddr, &'static str);
+type FixedListener = (SocketAddr, &'static str);
 
 /// A listener among them, until this is dropped: after the listener was closed.
-pub(crate) struct Registered {
+pub(crate) struct RegisteredListener {
     all: OwnListeners,
     address: SocketAddr,
 }
 
 impl OwnListeners {
     /// Those that stay to the end.
-    pub(super) fn new(fixed: Vec<Listener>) -> Self {
+    pub(super) fn new(fixed: Vec<FixedListener>) -> Self {
         Self(Arc::new(Mutex::new(fixed)))
     }
 
     /// More that stay to the end.
-    pub(super) fn add(&self, fixed: &[Listener]) {
+    pub(super) fn add(&self, fixed: &[FixedListener]) {
         self.all().extend_from_slice(fixed);
     }
 
@@ -41,14 +41,14 @@ impl OwnListeners {
         &self,
         address: SocketAddr,
         what: &'static str,
-    ) -> io::Result<(TcpListener, Registered)> {
+    ) -> io::Result<(TcpListener, RegisteredListener)> {
         // Held over the bind: who looks waits.
         let mut all = self.all();
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         all.push((address, what));
         drop(all);
-        let registered = Registered {
+        let registered = RegisteredListener {
             all: self.clone(),
             address,
         };
@@ -89,12 +89,12 @@ impl OwnListeners {
         found.map(|(_, what)| *what)
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<Listener>> {
+    fn all(&self) -> MutexGuard<'_, Vec<FixedListener>> {
         self.0.lock()
     }
 }
 
-impl Drop for Registered {
+impl Drop for RegisteredListener {
     fn drop(&mut self) {
         let mut all = self.all.all();
         let found = all.iter().position(|(own, _)| *own == self.address);

@@ -28,9 +28,9 @@ pub(super) fn start(core: &Arc<AppState>) -> io::Result<Sender<()>> {
 }
 
 fn watch(core: &Weak<AppState>, ended: &Receiver<()>) {
-    let mut before = Moment::now();
+    let mut before = ClockReading::now();
     while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-        let now = Moment::now();
+        let now = ClockReading::now();
         let slept = now.slept_since(&before);
         before = now;
         if slept >= SLEPT
@@ -43,12 +43,12 @@ fn watch(core: &Weak<AppState>, ended: &Receiver<()>) {
 }
 
 /// One look at a clock that stands still while the machine sleeps, and at those that go on.
-struct Moment {
+struct ClockReading {
     awake: Instant,
     always: Clocks,
 }
 
-impl Moment {
+impl ClockReading {
     fn now() -> Self {
         Self {
             awake: Instant::now(),
@@ -80,10 +80,10 @@ mod tests {
 
     #[test]
     fn the_clocks_of_a_machine_that_slept_are_read_so() {
-        let now = Moment::now();
+        let now = ClockReading::now();
         let later = |awake, always| {
             let passed = Duration::from_secs(always);
-            Moment {
+            ClockReading {
                 awake: now.awake + Duration::from_secs(awake),
                 always: Clocks {
                     wall: now.always.wall + passed,
@@ -96,6 +96,6 @@ mod tests {
         assert!(later(60, 61).slept_since(&now) < SLEPT);
         assert_eq!(later(2, 2).slept_since(&now), Duration::ZERO);
         assert_eq!(later(60, 0).slept_since(&now), Duration::ZERO);
-        assert!(Moment::now().slept_since(&now) < SLEPT, "it is awake");
+        assert!(ClockReading::now().slept_since(&now) < SLEPT, "it is awake");
     }
 }

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use super::app_state::AppState;
 use super::apps::app::AppConfig;
 use super::connection::{ConnectError, ConnectionRecord, Ended, Enforcement, MAX_ACTIVE};
-use super::own_listeners::Registered;
+use super::own_listeners::RegisteredListener;
 use crate::plugin::{Bind, Database, GUESTS_LIFE, Grant, Guest, NotServed, Served};
 use crate::store::time::parse_rfc3339;
 use crate::tunnel::ws::Endpoint;
@@ -35,10 +35,10 @@ pub(crate) struct WebClient {
     /// The site's name that it is served under, and whether visitors come by `https`.
     host: Option<(String, bool)>,
     /// After what it is of: it goes when nobody listens any more.
-    _registered: Option<Registered>,
+    _registered: Option<RegisteredListener>,
 }
 
-type Outcome = Option<Result<(Box<dyn Served>, Option<Registered>), NotServed>>;
+type Outcome = Option<Result<(Box<dyn Served>, Option<RegisteredListener>), NotServed>>;
 
 impl WebClient {
     /// Starts it, or gives up at the stop signal.
@@ -78,8 +78,8 @@ impl WebClient {
     }
 
     /// The account of a guest ends with the application, whose end is another now.
-    pub(crate) fn ends_at(&self, expires: Option<&str>) {
-        self.served().ends_at(guests_end(expires));
+    pub(crate) fn set_end(&self, expires: Option<&str>) {
+        self.served().set_end(guests_end(expires));
     }
 
     /// Lets the visitors in who come by the site's name, in invisible mode with its code; by an earlier name, with an
@@ -160,7 +160,7 @@ fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Resul
 }
 
 /// Nobody connects to it from here before it is known to be ours.
-fn bind(core: &AppState, bound: &Arc<Mutex<Option<Registered>>>) -> Bind {
+fn bind(core: &AppState, bound: &Arc<Mutex<Option<RegisteredListener>>>) -> Bind {
     let (listeners, bound) = (core.listeners.clone(), Arc::clone(bound));
     Arc::new(move |address| {
         let (listener, registered) = listeners.bind(address, "a database's web client")?;

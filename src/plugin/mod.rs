@@ -165,7 +165,7 @@ pub trait Served: Send {
     fn believe_origins(&self, is_ours: bool);
 
     /// The temporary account that visitors work as, where there is one, ends then and not when it was to.
-    fn ends_at(&self, expires: SystemTime);
+    fn set_end(&self, expires: SystemTime);
 
     /// That account as it is.
     fn guest(&self) -> Option<Arc<GuestInForce>>;

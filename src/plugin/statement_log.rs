@@ -136,10 +136,10 @@ struct Minute {
 
 impl StatementLog {
     /// A log that tells of each visitor and statement, numbered after `before`.
-    pub(crate) fn telling(changes: &Arc<Changes>, before: u64) -> Self {
+    pub(crate) fn notifying(changes: &Arc<Changes>, before: u64) -> Self {
         Self {
-            lines: ActivityLog::telling(Arc::clone(changes), before),
-            visitors: Arc::new(VisitorTable::telling(Arc::clone(changes))),
+            lines: ActivityLog::notifying(Arc::clone(changes), before),
+            visitors: Arc::new(VisitorTable::notifying(Arc::clone(changes))),
             keeps_sql: AtomicBool::default(),
             is_read_only: AtomicBool::default(),
             verdicts: Tally::default(),

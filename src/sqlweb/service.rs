@@ -249,13 +249,13 @@ impl Service {
 
     /// The temporary account ends then and not when it was to. Does not wait; where the database does not do it, its end
     /// stays as it was.
-    pub(crate) fn ends_at(self: &Arc<Self>, expires: SystemTime) {
+    pub(crate) fn set_end(self: &Arc<Self>, expires: SystemTime) {
         let Some(guest) = self.guest.clone() else {
             return;
         };
         let service = self.clone();
         let changing = move || {
-            if let Some(name) = guest.ends_at(expires) {
+            if let Some(name) = guest.set_end(expires) {
                 service.connector.is_renamed(&name);
             }
         };

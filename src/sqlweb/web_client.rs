@@ -326,8 +326,8 @@ impl WebClient {
     }
 
     /// The guest's account, where there is one, ends then and not when it was to.
-    pub fn ends_at(&self, expires: SystemTime) {
-        self.service.ends_at(expires);
+    pub fn set_end(&self, expires: SystemTime) {
+        self.service.set_end(expires);
     }
 
     /// The guest's account as it is, where there is one.

@@ -16,12 +16,12 @@ const CAP: u64 = 1024 * 1024;
 
 /// The pinned keys of a per-user directory; nothing is kept in memory, as others write it too.
 ///
-/// Pins are kept apart by who named the server ([`KnownServers::told_by`]), so that
+/// Pins are kept apart by who named the server ([`KnownServers::named_by`]), so that
 /// none of them decides which key another one's server must have.
 pub struct KnownServers {
     file: JsonFile<Pins>,
     /// Prefix of a server's address; empty if the user named it.
-    told_by: String,
+    named_by: String,
 }
 
 /// Knowledge of a key.
@@ -65,21 +65,21 @@ impl KnownServers {
             .with_consequence(": host keys of servers are pinned again at the next contact");
         Self {
             file,
-            told_by: String::new(),
+            named_by: String::new(),
         }
     }
 
     /// The keys in the same directory of servers that `origin` named.
-    pub fn told_by(&self, origin: &str) -> Self {
+    pub fn named_by(&self, origin: &str) -> Self {
         Self {
             file: self.file.clone(),
-            told_by: format!("{origin} "),
+            named_by: format!("{origin} "),
         }
     }
 
     /// How the user can trust a key in place of the pinned one.
     pub(super) fn advice(&self) -> &'static str {
-        if self.told_by.is_empty() {
+        if self.named_by.is_empty() {
             "compare the new one with the operator's and give it with --fingerprint, or remove the known one from \
              known_servers.json"
         } else {
@@ -126,7 +126,7 @@ impl KnownServers {
     /// The fingerprints of all keys that are pinned here.
     pub(crate) fn fingerprints(&self) -> Result<Vec<String>, Error> {
         let servers = self.read()?.servers.into_iter();
-        let here = servers.filter(|(name, _)| name.starts_with(&self.told_by));
+        let here = servers.filter(|(name, _)| name.starts_with(&self.named_by));
         Ok(here.map(|(_, pin)| pin.fingerprint).collect())
     }
 
@@ -168,8 +168,8 @@ impl KnownServers {
     /// The server's name in the file. One that the user named has no path in it, as before there were any.
     fn entry(&self, server: &str) -> String {
         match server.split_once('/') {
-            Some((place, _)) if self.told_by.is_empty() => place.to_owned(),
-            _ => format!("{}{server}", self.told_by),
+            Some((place, _)) if self.named_by.is_empty() => place.to_owned(),
+            _ => format!("{}{server}", self.named_by),
         }
     }
 
@@ -228,7 +228,7 @@ mod tests {
     fn whoever_names_a_server_pins_for_itself_alone() {
         let dir = tempfile::tempdir().unwrap();
         let known = KnownServers::new(DataDir::at(dir.path().join("home")));
-        let [a, b] = ["https://a:443", "https://b:443"].map(|origin| known.told_by(origin));
+        let [a, b] = ["https://a:443", "https://b:443"].map(|origin| known.named_by(origin));
         let [real, other] = [KeyKind::Ed25519, KeyKind::EcdsaP256]
             .map(|kind| ServerKey::generate(kind).unwrap().public());
         a.pin_first("t:1", "a lie").unwrap();

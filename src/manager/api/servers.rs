@@ -30,7 +30,7 @@ pub(super) fn put(core: &Arc<AppState>, request: &Request) -> Answer {
     core.choice.store.put(&server, wanted).map_err(failed)?;
     log::info!("server {}: saved", server.origin());
     if matters {
-        core.connections.server_has_changed(server.origin());
+        core.connections.notify_server_changed(server.origin());
     }
     core.retire_unused_main_tunnels();
     Ok(Response::ok(ServersView::of(core)?.shown(&server)))
@@ -185,7 +185,7 @@ impl<'a> ServersView<'a> {
         }
         let credentials = self.core.credentials.load(origin).ok()?;
         let tunnel_server = Connector::of(origin, &credentials)?.endpoint().ok()?;
-        let known = self.core.known.told_by(origin);
+        let known = self.core.known.named_by(origin);
         known.fingerprint(&tunnel_server.server())
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustls::Connection;
 
-use super::health::{Answer, Failing};
+use super::health::{HealthFailure, HealthResult};
 use crate::gateway::TARGETS_HOST;
 use crate::gateway::{Naming, Server, head_of_visitor};
 use crate::manager::apps::app::AppConfig;
@@ -90,7 +90,7 @@ impl Probe {
     }
 
     /// Asks, and waits for the answer: for [`ANSWER_WITHIN`] a question, or the sign-in's own time.
-    pub(super) fn ask(&self) -> Answer {
+    pub(super) fn ask(&self) -> HealthResult {
         match self {
             Self::Database(sign_in) => Ok(sign_in()?),
             Self::Target(target) => match target.protocol {
@@ -115,7 +115,7 @@ impl TargetProbe {
     }
 
     /// As visitors ask.
-    fn ask_http(&self) -> Answer {
+    fn ask_http(&self) -> HealthResult {
         let own = self.name();
         let Some(names) = &self.names else {
             return Ok(self.head(&self.naming_by_address()).map(drop)?);
@@ -150,11 +150,11 @@ impl TargetProbe {
     }
 
     /// Checks whether such an answer is right for visitors.
-    fn judge(&self, names: &SiteNames, answer: &HeadAnswer) -> Answer {
+    fn judge(&self, names: &SiteNames, answer: &HeadAnswer) -> HealthResult {
         let (own, naming) = (self.name(), &names.naming);
         let link = answer.location.as_ref();
         if link.is_some_and(|link| naming.insists_on_https(link)) {
-            return Err(Failing {
+            return Err(HealthFailure {
                 error: format!("{own} redirects to https in a loop"),
                 hint: Some(HTTPS_HINT),
             });
@@ -191,7 +191,7 @@ impl TargetProbe {
         match self.protocol {
             Protocol::Https => {
                 let tls_name = self.tls_name(naming);
-                head_by_tls(timed, (&request, tls_name), &self.name())
+                head_by_tls(timed, &request, tls_name, &self.name())
             }
             _ => head(timed, &request, &self.name()).map(Some),
         }
@@ -199,9 +199,9 @@ impl TargetProbe {
 }
 
 /// It does not know the name that it is asked by.
-fn failing(error: String) -> Answer {
+fn failing(error: String) -> HealthResult {
     let hint = Some(HINT);
-    Err(Failing { error, hint })
+    Err(HealthFailure { error, hint })
 }
 
 /// A socket whose reads and writes all end at one time.
@@ -242,7 +242,8 @@ impl Write for Timed {
 /// Asks inside TLS; the certificate is not verified, as it is not for visitors.
 fn head_by_tls(
     mut timed: Timed,
-    (request, tls_name): (&[u8], &str),
+    request: &[u8],
+    tls_name: &str,
     name: &str,
 ) -> Result<Option<HeadAnswer>, String> {
     let mut tls = match Tls::unverified().connection(tls_name) {

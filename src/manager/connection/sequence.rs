@@ -10,7 +10,7 @@ use super::enforcement::Enforcement;
 use super::error::{ConnectError, Ended};
 use super::ports::PortReservation;
 use super::probe::Probe;
-use super::record::Owner;
+use super::record::ConnectionOwner;
 use super::result::ConnectResult;
 use super::setup_call::{SetupCalls, requires_name};
 use super::step::Step;
@@ -25,7 +25,7 @@ use crate::manager::quick_setup::{self, OTHER_NAME, Setup};
 use crate::manager::remote::{Connector, RemoteServer, awaited};
 use crate::manager::request_log::RequestRecord;
 use crate::manager::server_url::ServerUrl;
-use crate::manager::site::{self, Door, SiteGateway, SiteNames};
+use crate::manager::site::{self, SiteAccess, SiteGateway, SiteNames};
 use crate::manager::web_client::WebClient;
 use crate::plugin::Served;
 use crate::sync::LogLimiter;
@@ -50,7 +50,7 @@ pub(super) struct HeldResources {
     pub(super) port: Option<PortReservation>,
     pub(super) web_client: Option<WebClient>,
     /// Asks visitors of an application with a gateway for the code, where the server does not.
-    door: Arc<Door>,
+    access: Arc<SiteAccess>,
     /// Last answer of the server.
     pub(super) setup: Option<Setup>,
 }
@@ -73,17 +73,18 @@ impl HeldResources {
         tunnel.map_or_else(never, |tunnel| tunnel.missed.clone())
     }
 
-    /// Visitors of the application of this name, which was set up so, are let in as is decided.
+    /// Applies the decided access to the application's visitors.
     pub(super) fn admit(&mut self, enforcement: &Enforcement, name: &str, setup: &Setup) {
         if let Some(client) = &mut self.web_client {
             return client.admit(enforcement, &setup.app.site_url);
         }
         match enforcement.code.as_ref().filter(|_| enforcement.asks_here) {
             Some(code) => {
-                let code = (Code::new(code), enforcement.generation);
-                self.door.ask_for((name, setup.app_id()), code);
+                let code = Code::new(code);
+                self.access
+                    .require_code(name, setup.app_id(), code, enforcement.generation);
             }
-            None => self.door.open(),
+            None => self.access.open_to_all(),
         }
     }
 }
@@ -105,7 +106,7 @@ impl Drop for OpenTunnel {
 /// The work of one connection's thread.
 pub(super) struct ConnectionWork<'a> {
     pub(super) core: &'a Arc<AppState>,
-    pub(super) record: &'a Owner,
+    pub(super) record: &'a ConnectionOwner,
     /// Application the connection is made from; changes that apply at once are made here.
     pub(super) app: AppConfig,
 }
@@ -125,20 +126,25 @@ impl ConnectionWork<'_> {
         self.core.listeners.check(&self.app)?;
         let was_there = held.web_client.is_some();
         self.web_client(held)?;
-        let (ip, port) = self.exposed(held);
+        let (remote_host, remote_port) = self.exposed(held);
         let remote = self.core.servers.of(url.origin())?;
         self.record.change().begin(Step::QuickSetup);
-        let (setup, connector) = self.call(&url, &remote, (&ip, port))?;
+        let (setup, connector) = self.call(&url, &remote, (&remote_host, remote_port))?;
         self.record.change().begin(Step::Credentials);
         let site_name_wanted = self.another_name(&url, &remote, &setup)?;
         let enforcement = Enforcement::of(&self.app, &setup)?;
         held.admit(&enforcement, &self.app.name, &setup);
         self.main_tunnel(&remote)?;
         self.record.change().begin(Step::AppTunnel);
-        let (tell, missed) = crossbeam_channel::bounded(1);
+        let (miss, missed) = crossbeam_channel::bounded(1);
         let names = Arc::new(SiteNames::of(&self.app, &setup));
-        let through = (&setup, &names);
-        let tunnel = self.open_tunnel(held, url.origin(), &connector, through, (ip, port), tell)?;
+        let forward = Remote {
+            local_host: REMOTE_HOST.to_owned(),
+            local_port: setup.app.resource.port,
+            remote_host,
+            remote_port,
+        };
+        let tunnel = self.open_tunnel(held, url.origin(), &connector, forward, &names, miss)?;
         let mut health = self.ask(held, names, missed, was_there);
         self.await_tunnel(&tunnel)?;
         if !health.first(self.record) {
@@ -236,7 +242,7 @@ impl ConnectionWork<'_> {
         };
         let setup = calls.run()?;
         let saved = calls.saved()?;
-        self.core.connections.places.note(url.origin(), &setup);
+        self.core.connections.addresses.note(url.origin(), &setup);
         Ok((setup, saved))
     }
 
@@ -258,23 +264,16 @@ impl ConnectionWork<'_> {
         held: &mut HeldResources,
         origin: &str,
         connector: &Connector,
-        (setup, names): (&Setup, &Arc<SiteNames>),
-        (ip, port): (String, u16),
+        forward: Remote,
+        names: &Arc<SiteNames>,
         missed: Sender<()>,
     ) -> Result<Arc<TunnelGroup>, Ended> {
-        let local_port = setup.app.resource.port;
         let key = Key {
             server: origin.to_owned(),
-            tunnel: Which::Port(local_port),
+            tunnel: Which::Port(forward.local_port),
         };
         held.port = Some(self.core.ports.reserve(&key, &self.record.stopped)?);
-        let forward = Remote {
-            local_host: REMOTE_HOST.to_owned(),
-            local_port,
-            remote_host: ip,
-            remote_port: port,
-        };
-        let known = Arc::new(self.core.known.told_by(origin));
+        let known = Arc::new(self.core.known.named_by(origin));
         let mut settings = connector.settings(Arc::clone(&known), forward)?;
         settings.retries.end_when_disowned = true;
         // The relay of this machine goes from one process to the next, and what has its port then may be another's.
@@ -288,13 +287,14 @@ impl ConnectionWork<'_> {
         let may_dial = self.core.listeners.may_dial(own);
         let changes = &self.record.changes_shown;
         if self.app.protocol.has_gateway() {
-            let parts = (
+            let gateway = SiteGateway::new(
+                &self.app,
                 Arc::clone(names),
-                &held.door,
+                &held.access,
                 Arc::clone(&self.record.requests),
+                Arc::clone(&may_dial),
+                missed.clone(),
             );
-            let dial = (Arc::clone(&may_dial), missed.clone());
-            let gateway = SiteGateway::of(&self.app, parts, dial);
             settings.serve = Some(site::serve(gateway));
         } else {
             settings.serve = held.served().map(Served::streams);
@@ -307,7 +307,7 @@ impl ConnectionWork<'_> {
             may_dial(address)
         }));
         let missed = self.watch_failures(&mut settings, origin);
-        settings.on_told = Some(self.tell_refused());
+        settings.on_told = Some(self.record_refused());
         let others = connector.others(&known);
         let tunnel = self.core.tunnels.start(key.clone(), settings, others);
         let tunnel = tunnel
@@ -320,15 +320,16 @@ impl ConnectionWork<'_> {
         Ok(tunnel)
     }
 
-    /// Of its tunnel alone it is told where the main tunnel stands; else that is told, once for all. One that is up shows
-    /// that the server is there. Answers what gets a message when the server is missed again and again.
+    /// Logs failures of its tunnel while the main tunnel is connected; else the main tunnel's failure is logged, once for
+    /// all. A connected tunnel shows that the server answers. Returns the channel that gets a message when the server is
+    /// missed again and again.
     fn watch_failures(&self, settings: &mut Settings, origin: &str) -> Receiver<()> {
         let (miss, missed) = crossbeam_channel::bounded(1);
-        let (misses, is_told) = (
+        let (misses, is_logged) = (
             Arc::new(AtomicU32::new(0)),
             Arc::new(AtomicBool::new(false)),
         );
-        let (was_missed, was_told) = (Arc::clone(&misses), Arc::clone(&is_told));
+        let (was_missed, was_logged) = (Arc::clone(&misses), Arc::clone(&is_logged));
         let of_each = || {
             let (name, server) = (self.app.name.clone(), origin.to_owned());
             let changes = Arc::clone(&self.record.changes_shown);
@@ -346,7 +347,7 @@ impl ConnectionWork<'_> {
             }
             // After a loss the main tunnel's may not be noticed yet.
             let is_its_own = !was_connected && around.tunnels.is_main_connected(&server);
-            if is_its_own && !is_told.swap(true, Ordering::Relaxed) {
+            if is_its_own && !is_logged.swap(true, Ordering::Relaxed) {
                 log::warn!("'{name}': {failure}; retrying");
             }
         }));
@@ -354,17 +355,17 @@ impl ConnectionWork<'_> {
         settings.on_connected = Some(Box::new(move || {
             changes.note();
             was_missed.store(0, Ordering::Relaxed);
-            if was_told.swap(false, Ordering::Relaxed) {
+            if was_logged.swap(false, Ordering::Relaxed) {
                 log::warn!("'{name}': reconnected");
             }
             around.tunnels.wake_main(&server);
-            around.connections.server_answers(&server);
+            around.connections.note_server_answers(&server);
         }));
         missed
     }
 
-    /// Takes visitors whom the relay has refused: they are logged, and are requests of the connection.
-    fn tell_refused(&self) -> OnTold {
+    /// Returns the handler of notices of refused visitors: they are logged, and are requests of the connection.
+    fn record_refused(&self) -> OnTold {
         let (name, requests) = (self.app.name.clone(), Arc::clone(&self.record.requests));
         let log = LogLimiter::default();
         Arc::new(move |data| {
@@ -372,15 +373,16 @@ impl ConnectionWork<'_> {
                 return;
             };
             log.refused(format_args!("'{name}': {visit}"));
-            let said = (&*visit.method, &*visit.path);
-            let (now, status) = (SystemTime::now(), (visit.status, 0));
-            let source = Some(visit.source);
+            let now = SystemTime::now();
             requests.begin(now);
             requests.note(RequestRecord::new(
-                said,
-                source,
-                (now, Duration::ZERO),
-                status,
+                &visit.method,
+                &visit.path,
+                Some(visit.source),
+                now,
+                Duration::ZERO,
+                visit.status,
+                0,
             ));
         })
     }

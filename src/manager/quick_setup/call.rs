@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use super::failure::{Failure, NAMELESS, NO_PROXY_THERE, NO_ROUTE, PROXY_SETTING};
 use super::redact::clean;
-use super::transport::{Noting, Reached, Resolve};
+use super::transport::{ReachedAddress, RecordingConnector, Resolve};
 use crate::manager::ServerUrl;
 use crate::net::{AddressClass, in_words};
 use crate::store::Credentials;
@@ -93,7 +93,7 @@ fn way_by(proxy: &Proxy, host: &str) -> String {
 }
 
 /// Answer at the address of quick-setup calls.
-pub struct Look {
+pub struct SetupEndpoint {
     /// The status of the answer.
     pub status: u16,
     /// True if it accepts such calls: those are POST only (RFC 9110 section 15.5.6).
@@ -123,7 +123,7 @@ impl From<String> for NoAnswer {
 }
 
 /// Asks what is there, without a body or a password: nothing is set up.
-pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, NoAnswer> {
+pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<SetupEndpoint, NoAnswer> {
     let (agent, proxy, _) = agent(server, timeout)?;
     let response = agent.get(server.with(PATH)).call();
     let response = response.map_err(|error| {
@@ -146,7 +146,7 @@ pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, NoAnsw
     let date = response.headers().get(header::DATE);
     let date = date.and_then(|value| value.to_str().ok());
     let status = response.status().as_u16();
-    Ok(Look {
+    Ok(SetupEndpoint {
         status,
         is_there: status == 405,
         clock: date.and_then(|date| httpdate::parse_http_date(date).ok()),
@@ -214,9 +214,12 @@ fn beginning(body: &mut Body) -> Vec<u8> {
 
 /// One agent a call: no connection is kept between attempts, which may be seconds apart. With it comes the proxy that it
 /// uses, and where it tells which address it reached.
-fn agent(server: &ServerUrl, timeout: Duration) -> Result<(Agent, Option<Proxy>, Reached), String> {
+fn agent(
+    server: &ServerUrl,
+    timeout: Duration,
+) -> Result<(Agent, Option<Proxy>, ReachedAddress), String> {
     let proxy = ws::environment_proxy(server.endpoint()).map_err(|error| error.to_string())?;
-    let noting = Noting::default();
+    let noting = RecordingConnector::default();
     let reached = Arc::clone(&noting.reached);
     let config = Agent::config_builder()
         .timeout_global(Some(timeout))

@@ -23,7 +23,7 @@ use super::server::RemoteServer;
 use super::view::MainTunnelView;
 use crate::http::Server;
 use crate::manager::local_api;
-use crate::manager::own_listeners::Registered;
+use crate::manager::own_listeners::RegisteredListener;
 use crate::net::in_words;
 use crate::tunnel::client::{Class, Status, Way};
 use crate::tunnel::group::TunnelGroup;
@@ -60,7 +60,7 @@ struct LocalService {
     /// None once the service runs.
     listener: Option<TcpListener>,
     api: Option<Server>,
-    _registered: Registered,
+    _registered: RegisteredListener,
 }
 
 impl MainTunnel {
@@ -140,7 +140,7 @@ impl MainTunnel {
         else {
             return;
         };
-        let known = Arc::new(self.environment.known.told_by(&self.key.server));
+        let known = Arc::new(self.environment.known.named_by(&self.key.server));
         if tunnel.wants_relay()
             && let Err(error) = tunnel.hold_at(connector.places(&known))
         {
@@ -213,7 +213,7 @@ impl MainTunnel {
             remote_host: "localhost".into(),
             remote_port: self.bind(credentials)?,
         };
-        let known = Arc::new(self.environment.known.told_by(&self.key.server));
+        let known = Arc::new(self.environment.known.named_by(&self.key.server));
         let settings = info.settings(Arc::clone(&known), forward);
         let mut settings = settings.map_err(|error| error.error)?;
         // Whoever has the same port of `::1` is somebody else.
@@ -227,7 +227,7 @@ impl MainTunnel {
         let connections = Arc::clone(&self.environment.connections);
         let origin = self.key.server.clone();
         settings.on_failed = Some(Box::new(move |failure, _| {
-            connections.server_is_away(&origin, failure.class.into(), &failure.message);
+            connections.note_server_away(&origin, failure.class.into(), &failure.message);
         }));
         let others = info.others(&known);
         let tunnels = &self.environment.tunnels;

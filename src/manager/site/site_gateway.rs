@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::Sender;
 
-use super::door::Door;
+use super::site_access::SiteAccess;
 use crate::gateway::{
     Beside, Down, Events, GatewayState, Naming, Open, REFUSED, RequestStats, Served, Server,
     TlsStream, path,
@@ -44,11 +44,14 @@ pub(crate) struct SiteGateway {
 }
 
 impl SiteGateway {
-    /// That of an application with these names.
-    pub(crate) fn of(
+    /// `missed` gets a message when nobody was found at the target.
+    pub(crate) fn new(
         app: &AppConfig,
-        (names, door, requests): (Arc<SiteNames>, &Arc<Door>, Arc<RequestLog>),
-        (may_dial, missed): (MayDial, Sender<()>),
+        names: Arc<SiteNames>,
+        access: &Arc<SiteAccess>,
+        requests: Arc<RequestLog>,
+        may_dial: MayDial,
+        missed: Sender<()>,
     ) -> SiteGateway {
         let naming = Arc::clone(&names.naming);
         let events = Arc::new(AppEvents {
@@ -58,10 +61,10 @@ impl SiteGateway {
             missed,
         });
         let open = open(app, may_dial, Arc::clone(&naming), events.clone());
-        door.leads_to(open);
+        access.set_upstream(open);
         let stats: Arc<RequestStats> = Arc::clone(&requests.stats);
         let beside = Beside { naming, events };
-        let state = GatewayState::beside(beside, (door.clone(), Arc::clone(&door.auth)), stats);
+        let state = GatewayState::beside(beside, (access.clone(), Arc::clone(&access.auth)), stats);
         SiteGateway {
             state: Arc::new(state),
             requests,
@@ -130,11 +133,15 @@ struct AppEvents {
 
 impl Events for AppEvents {
     fn answered(&self, head: &Head, source: Option<IpAddr>, took: Duration, served: &Served) {
-        let said = (head.method.as_str(), path(head));
-        let times = (SystemTime::now() - took, took);
-        let did = (served.status, served.bytes);
-        self.requests
-            .note(RequestRecord::new(said, source, times, did));
+        self.requests.note(RequestRecord::new(
+            &head.method,
+            path(head),
+            source,
+            SystemTime::now() - took,
+            took,
+            served.status,
+            served.bytes,
+        ));
     }
 
     fn missed(&self) {
@@ -169,7 +176,7 @@ fn open(app: &AppConfig, may_dial: MayDial, naming: Arc<Naming>, events: Arc<dyn
         let name = naming.tls_name_of(&wanted.head.headers);
         let unwanted = || wanted.visitor.has_left();
         let socket = target::connect(&host, port, CONNECT_WITHIN, Some(&may_dial), unwanted);
-        let opened = socket.and_then(|socket| begin(socket, tls.as_ref(), (name, &host)));
+        let opened = socket.and_then(|socket| begin(socket, tls.as_ref(), name, &host));
         opened.map_err(|error| {
             log::debug!("cannot reach an application: {error}");
             events.missed();
@@ -182,7 +189,8 @@ fn open(app: &AppConfig, may_dial: MayDial, naming: Arc<Naming>, events: Arc<dyn
 fn begin(
     socket: TcpStream,
     tls: Option<&Tls>,
-    (tls_name, host): (&str, &str),
+    tls_name: &str,
+    host: &str,
 ) -> io::Result<Box<dyn ByteStream>> {
     socket.set_nodelay(true)?;
     keep_alive(&socket, PROBE_AFTER, PROBE_EVERY, None)?;

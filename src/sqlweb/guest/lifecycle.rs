@@ -87,7 +87,8 @@ pub(crate) fn begin(
     };
     making.sweep(&mut conn)?;
     let (account, password, readable) = making.make(&mut conn.driver)?;
-    let in_force = GuestInForce::new(readable.counts(), wanted.expires);
+    let (tables, views) = readable.counts();
+    let in_force = GuestInForce::new(tables, views, wanted.expires);
     let database = database(options, &readable, account.views.as_deref());
     let guest = Guest::new(account, owner, home, in_force);
     let options = options.as_guest(&guest.account().name, password, database);
@@ -400,9 +401,9 @@ impl Guest {
 
     /// It ends then and not when it was to; answers its new name, which says so to whoever cleans up. None where it ends
     /// sooner, or where the database does not do it, so that its end stays as it was.
-    pub(crate) fn ends_at(&self, expires: SystemTime) -> Option<String> {
+    pub(crate) fn set_end(&self, expires: SystemTime) -> Option<String> {
         if expires <= self.in_force.expires() {
-            self.in_force.ends_at(expires);
+            self.in_force.set_end(expires);
             return None;
         }
         if self.is_over() {
@@ -410,7 +411,7 @@ impl Guest {
         }
         match self.rename(expires) {
             Ok(name) => {
-                self.in_force.ends_at(expires);
+                self.in_force.set_end(expires);
                 Some(name)
             }
             Err(error) => {

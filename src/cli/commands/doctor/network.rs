@@ -10,8 +10,8 @@ use crate::cli::manager_client::Manager;
 use crate::manager::ServerUrl;
 use crate::manager::app::AppConfig;
 use crate::manager::diagnosis::{
-    ConnectionProblem, Look, NoAnswer, Standing, look_at_application, look_at_server,
-    look_at_standing, look_at_tunnel,
+    ConnectionProblem, ConnectorStanding, NoAnswer, SetupEndpoint, look_at_application,
+    look_at_server, look_at_standing, look_at_tunnel,
 };
 use crate::store::{Credentials, DataDir};
 use crate::tunnel::client::{HostKeyChange, Way};
@@ -66,7 +66,7 @@ pub(super) fn server(home: &DataDir, server: &ServerUrl, files: &StateFiles) -> 
         look.connection
             .map(|connected| connection(server, connected)),
     );
-    if let Some(Ok(Look {
+    if let Some(Ok(SetupEndpoint {
         clock: Some(there), ..
     })) = &look.quick_setup
     {
@@ -99,7 +99,7 @@ fn connection(server: &ServerUrl, connected: Result<(), ConnectionProblem>) -> F
     }
 }
 
-fn quick_setup(server: &ServerUrl, found: Result<Look, NoAnswer>) -> Finding {
+fn quick_setup(server: &ServerUrl, found: Result<SetupEndpoint, NoAnswer>) -> Finding {
     const CHECK: &str = "quick-setup";
     const HINT: &str = "check the URL: give the relay's, not a site's";
     match found {
@@ -118,14 +118,14 @@ fn standing(server: &ServerUrl, credentials: &Credentials) -> Option<Finding> {
     const CHECK: &str = "credentials";
     let name = &credentials.connector_name;
     Some(match look_at_standing(server, credentials)? {
-        Standing::Known => Finding::good(CHECK, format!("{server} knows {name}")),
-        Standing::Refused => Finding::wrong(
+        ConnectorStanding::Known => Finding::good(CHECK, format!("{server} knows {name}")),
+        ConnectorStanding::Refused => Finding::wrong(
             CHECK,
             format!("{server} refuses {name}"),
             "it was removed there, or its password changed: 'postern start --reset-credentials' creates a new \
              identity, with new addresses",
         ),
-        Standing::Revoked => Finding::wrong(
+        ConnectorStanding::Revoked => Finding::wrong(
             CHECK,
             format!("{name} is revoked at {server}"),
             format!("ask its operator to run 'postern relay allow {name}'; it then reconnects"),

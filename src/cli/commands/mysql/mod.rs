@@ -242,7 +242,7 @@ fn announcement(running: &WebClient, readonly: bool, is_shared: bool) -> String 
     };
     let auth = auth.map_or(String::new(), |url| format!("{name}: {url}\n"));
     let guest = running.guest().map_or(String::new(), |guest| {
-        let reads = tables_and_views((guest.tables, guest.views));
+        let reads = tables_and_views(guest.tables, guest.views);
         format!("Guest account: {reads}\n")
     });
     format!("Web client: {}\nMode: {mode}\n{guest}{auth}", running.url)
