@@ -93,7 +93,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::gateway::Down;
+    use crate::gateway::Unreachable;
     use crate::http::auth::of_form_1;
     use crate::store::expiry::Expiry;
     use crate::store::time::unix_seconds;
@@ -101,7 +101,11 @@ mod tests {
     const FROM: (IpAddr, bool) = (IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), false);
 
     fn site(name: &str, code: &str) -> Site {
-        let mut site = Site::new(name, format!("app-{name}"), Arc::new(|_| Err(Down::Tunnel)));
+        let mut site = Site::new(
+            name,
+            format!("app-{name}"),
+            Arc::new(|_| Err(Unreachable::Tunnel)),
+        );
         site.code = Some(Code::new(code));
         site
     }
@@ -165,7 +169,7 @@ mod tests {
         }
         assert_eq!(here.enter(&one, None, "c2", FROM), Outcome::WrongCode);
         // Visitors who are not asked for a code need no cookie.
-        let open = Site::new("open", "app-open", Arc::new(|_| Err(Down::Tunnel)));
+        let open = Site::new("open", "app-open", Arc::new(|_| Err(Unreachable::Tunnel)));
         assert!(there.knows(b"", &open));
         assert_eq!(here.enter(&open, None, "", FROM), Outcome::WrongCode);
     }

@@ -45,8 +45,8 @@ fn text(app: &AppState) -> String {
         match amount {
             Gauge(value) => text.single(name, "gauge", help, value),
             Counter(value) => text.single(name, "counter", help, value),
-            Gauges(label, values) => add(&mut text, (name, "gauge", help), label, &values),
-            Counters(label, values) => add(&mut text, (name, "counter", help), label, &values),
+            Gauges(label, values) => add(&mut text, name, "gauge", help, label, &values),
+            Counters(label, values) => add(&mut text, name, "counter", help, label, &values),
             Took(durations) => {
                 text.family(name, "histogram", help);
                 text.histogram(name, &[], &durations);
@@ -59,7 +59,9 @@ fn text(app: &AppState) -> String {
 
 fn add(
     text: &mut Exposition,
-    (name, kind, help): (&str, &str, &str),
+    name: &str,
+    kind: &str,
+    help: &str,
     label: &'static str,
     values: &[(&str, u64)],
 ) {
@@ -71,7 +73,7 @@ fn add(
 
 /// Returns the metrics by name: a number, numbers by the value of their label, or of durations `count` and `seconds`.
 pub(super) fn json(app: &AppState, overview: &Overview) -> BTreeMap<String, Value> {
-    let mut told = BTreeMap::new();
+    let mut values = BTreeMap::new();
     for metric in all(app, overview) {
         let value = match metric.amount {
             Gauge(value) | Counter(value) => value.into(),
@@ -84,9 +86,9 @@ pub(super) fn json(app: &AppState, overview: &Overview) -> BTreeMap<String, Valu
             }
             Took(took) => json!({"count": took.count(), "seconds": took.seconds()}),
         };
-        told.insert(metric.name.to_owned(), value);
+        values.insert(metric.name.to_owned(), value);
     }
-    told
+    values
 }
 
 fn all(app: &AppState, overview: &Overview) -> Vec<Metric> {

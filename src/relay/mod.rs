@@ -55,7 +55,7 @@ mod urls;
 
 pub use connector_auth::Enrolment;
 pub use figures::EVERY as KEEP_FIGURES_EVERY;
-pub use handover::NotTaken;
+pub use handover::HandoverError;
 pub use invites::InviteTerms;
 pub use offline::{
     Recovered, allow, has_state, invite, invites, recover, revoke, stored_status, take_name,

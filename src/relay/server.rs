@@ -15,12 +15,12 @@ use super::api;
 use super::app_state::AppState;
 use super::call_stats::CallStats;
 use super::connector_auth::Enrolment;
-use super::drain::{self, Awaited, Drain};
+use super::drain::{self, Drain, UnplacedConnectors};
 use super::fleet::{self, Watch, WatchError};
 use super::follow::follow;
 use super::invites::Invite;
-use super::inviting::{self, Made};
-use super::joined::Joined;
+use super::inviting::{self, CreatedInvite};
+use super::joined::JoinedRelay;
 use super::metrics;
 use super::operator::Operator;
 use super::policy::TunnelPolicy;
@@ -195,7 +195,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let mut set_aside = Vec::new();
     let (store, fleet) = match &options.fleet {
         Some(fleet) => {
-            let (store, joined) = Joined::join(&options.data, fleet)?;
+            let (store, joined) = JoinedRelay::join(&options.data, fleet)?;
             (store, Some(joined))
         }
         None if options.begins_anew => (StateStore::open(&options.data, &mut set_aside)?, None),
@@ -224,7 +224,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     urls.port_range = options.port_range.unwrap_or(urls.port_range);
     let key = keys.first().expect("a key of each kind was read or made");
     urls.fingerprint = key.public().fingerprint();
-    let cookie_key = fleet.as_ref().map(Joined::cookie_key);
+    let cookie_key = fleet.as_ref().map(JoinedRelay::cookie_key);
     let cookie_key = cookie_key.unwrap_or_else(CookieKey::random);
     let operator = Operator::new(urls.port, cookie_key.clone());
     let (hosts, mut gateway) = (
@@ -241,14 +241,21 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         .transpose()?;
     let traffic = own_figures.as_ref().unwrap_or(&store).snapshot();
     let sites = SiteTable::new(&options.data, traffic.traffic.clone(), fleet.is_some());
-    let kept = (store, own_figures, sites);
-    let rules = (options.enrolment, options.quota);
+
     gateway.passes_on_again = fleet.is_some();
     gateway.pass_headers = options.pass_headers;
     gateway.cookie_key = cookie_key;
-    let looks = fleet.as_ref().map(Joined::looks);
+    let looks = fleet.as_ref().map(JoinedRelay::looks);
     let tunnel_paths = tunnel_paths(&urls);
-    let service = Arc::new(Service::new(kept, urls, rules, looks));
+    let service = Arc::new(Service::new(
+        store,
+        own_figures,
+        sites,
+        urls,
+        options.enrolment,
+        options.quota,
+        looks,
+    ));
     let tunnels = take_tunnels(
         options.tunnel_listener,
         Arc::clone(&keys),
@@ -442,7 +449,7 @@ impl Running {
             let of_others = links.map_or(0, |links| links.served());
             (self.running)() + of_ports.unwrap_or(usize::MAX) + of_others
         };
-        let (mut awaited, state) = (Awaited::default(), self.service.store.snapshot());
+        let (mut awaited, state) = (UnplacedConnectors::default(), self.service.store.snapshot());
         let dials_two = |name: &str| {
             let connector = state.connectors.get(name);
             connector.is_some_and(|known| !known.caller.version.is_empty())
@@ -555,7 +562,7 @@ fn invites_at_start(
 }
 
 fn first_invite(store: &StateStore) -> Result<(Zeroizing<String>, String), StateError> {
-    let Made { token, invite } = store.update(|state| {
+    let CreatedInvite { token, invite } = store.update(|state| {
         let made = inviting::make_first(state);
         made.map_err(|_| StateError::Invites)
     })?;

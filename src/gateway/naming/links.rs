@@ -99,13 +99,13 @@ impl Naming {
 
 #[cfg(test)]
 mod tests {
-    use super::super::host_header::Server;
+    use super::super::host_header::ServerKind;
     use super::*;
 
     const SITE: &str = "https://shop.relay.example/";
 
     fn naming(host_header: &str, target: (&str, u16), is_tls: bool) -> Naming {
-        Naming::new(host_header, target, is_tls, (SITE, Server::Ours))
+        Naming::new(host_header, target, is_tls, SITE, ServerKind::Ours)
     }
 
     fn location(naming: &Naming, link: &str) -> String {
@@ -188,8 +188,15 @@ mod tests {
                 assert_eq!(location(&naming, link), link);
             }
         }
-        let with =
-            |url: &str| Naming::new("visitor", ("10.0.0.5", 3000), false, (url, Server::Foreign));
+        let with = |url: &str| {
+            Naming::new(
+                "visitor",
+                ("10.0.0.5", 3000),
+                false,
+                url,
+                ServerKind::Foreign,
+            )
+        };
         let plain = with("http://shop.relay.example/");
         assert_eq!(
             location(&plain, "http://shop.relay.example/a"),
@@ -216,14 +223,15 @@ mod tests {
             "visitor",
             ("127.0.0.1", 9001),
             false,
-            ("http://a.localhost:80/", Server::Ours),
+            "http://a.localhost:80/",
+            ServerKind::Ours,
         );
         assert!(
             !local.is_trap(own.as_bytes()),
             "its visitors are on this machine"
         );
         assert_eq!(
-            naming.to_target("Origin", b"https://shop.relay.example"),
+            naming.to_target("WebOrigin", b"https://shop.relay.example"),
             None
         );
     }
@@ -282,15 +290,15 @@ mod tests {
         };
         for (name, value, expected) in [
             (
-                "Origin",
+                "WebOrigin",
                 "https://shop.relay.example",
                 Some("http://10.0.0.5:3000"),
             ),
-            ("Origin", "http://shop.relay.example", None),
-            ("Origin", "https://shop.relay.example:8443", None),
-            ("Origin", "https://shop.relay.example/", None),
-            ("Origin", "https://shop.relay.example.evil.example", None),
-            ("Origin", "null", None),
+            ("WebOrigin", "http://shop.relay.example", None),
+            ("WebOrigin", "https://shop.relay.example:8443", None),
+            ("WebOrigin", "https://shop.relay.example/", None),
+            ("WebOrigin", "https://shop.relay.example.evil.example", None),
+            ("WebOrigin", "null", None),
             (
                 "Referer",
                 "https://shop.relay.example/a?b",
@@ -307,7 +315,7 @@ mod tests {
                 "https://evil.example/https://shop.relay.example/",
                 None,
             ),
-            ("X-Origin", "https://shop.relay.example", None),
+            ("X-WebOrigin", "https://shop.relay.example", None),
         ] {
             assert_eq!(
                 to_target(name, value).as_deref(),
@@ -319,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_site_without_an_address_leaves_all_as_it_is() {
-        let naming = Naming::new("target", ("10.0.0.5", 3000), false, ("", Server::Ours));
+        let naming = Naming::new("target", ("10.0.0.5", 3000), false, "", ServerKind::Ours);
         assert_eq!(
             location(&naming, "http://10.0.0.5:3000/"),
             "http://10.0.0.5:3000/"

@@ -9,7 +9,7 @@ use rustls::Connection;
 
 use super::health::{HealthFailure, HealthResult};
 use crate::gateway::TARGETS_HOST;
-use crate::gateway::{Naming, Server, head_of_visitor};
+use crate::gateway::{Naming, ServerKind, head_of_visitor};
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
 use crate::manager::site::SiteNames;
@@ -137,12 +137,13 @@ impl TargetProbe {
     /// Naming of the setting `target`, with the scheme that the application hears now.
     fn naming_by_address(&self) -> Naming {
         let is_tls = self.protocol == Protocol::Https;
-        let (scheme, site) = match &self.names {
+        let (scheme, (site_url, server)) = match &self.names {
             Some(names) => (names.naming.asked_scheme(), names.naming.at()),
-            None => (self.protocol.name(), ("", Server::Ours)),
+            None => (self.protocol.name(), ("", ServerKind::Ours)),
         };
         let header = format!("{scheme}://{TARGETS_HOST}");
-        Naming::new(&header, (&self.host, self.port), is_tls, site)
+        let target = (self.host.as_str(), self.port);
+        Naming::new(&header, target, is_tls, site_url, server)
     }
 
     fn tls_name<'a>(&'a self, naming: &'a Naming) -> &'a str {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::gateway::{Code, CookieKey, Down, Open, Site, SiteAuth, Sites};
+use crate::gateway::{Code, CookieKey, OpenStream, Site, SiteAuth, Sites, Unreachable};
 use crate::sync::Mutex;
 
 /// Access to the site of one application. Changes apply from the next request on.
@@ -15,7 +15,7 @@ pub(crate) struct SiteAccess {
 
 impl Default for SiteAccess {
     fn default() -> SiteAccess {
-        let nowhere: Open = Arc::new(|_| Err(Down::Tunnel));
+        let nowhere: OpenStream = Arc::new(|_| Err(Unreachable::Tunnel));
         SiteAccess {
             site: Mutex::new(Arc::new(Site::new("", "", nowhere))),
             auth: Arc::new(SiteAuth::new(CookieKey::random())),
@@ -56,7 +56,7 @@ impl SiteAccess {
     }
 
     /// Sets the way to the application; sign-ins stay valid.
-    pub(super) fn set_upstream(&self, open: Open) {
+    pub(super) fn set_upstream(&self, open: OpenStream) {
         let mut site = self.site.lock();
         let mut next = Site::new(&*site.name, &*site.app_id, open);
         (next.generation, next.epoch) = (site.generation, site.epoch);

@@ -10,8 +10,8 @@ use crossbeam_channel::Sender;
 
 use super::site_access::SiteAccess;
 use crate::gateway::{
-    Beside, Down, Events, GatewayState, Naming, Open, REFUSED, RequestStats, Served, Server,
-    TlsStream, path,
+    ConnectorSide, GatewayState, Naming, OpenStream, REFUSED, RequestEvents, RequestStats, Served,
+    ServerKind, TlsStream, Unreachable, path,
 };
 use crate::http::h1::head::Head;
 use crate::http::proxy::ByteStream;
@@ -63,8 +63,13 @@ impl SiteGateway {
         let open = open(app, may_dial, Arc::clone(&naming), events.clone());
         access.set_upstream(open);
         let stats: Arc<RequestStats> = Arc::clone(&requests.stats);
-        let beside = Beside { naming, events };
-        let state = GatewayState::beside(beside, (access.clone(), Arc::clone(&access.auth)), stats);
+        let connector_side = ConnectorSide { naming, events };
+        let state = GatewayState::for_connector(
+            connector_side,
+            access.clone(),
+            Arc::clone(&access.auth),
+            stats,
+        );
         SiteGateway {
             state: Arc::new(state),
             requests,
@@ -86,12 +91,18 @@ impl SiteNames {
     pub(crate) fn of(app: &AppConfig, setup: &Setup) -> SiteNames {
         let is_tls = app.protocol == Protocol::Https;
         let server = if setup.is_of_relay() {
-            Server::Ours
+            ServerKind::Ours
         } else {
-            Server::Foreign
+            ServerKind::Foreign
         };
-        let (host_header, site) = (&app.host_header, &setup.app.site_url);
-        let naming = Naming::new(host_header, (&app.ip, app.port), is_tls, (site, server));
+        let target = (app.ip.as_str(), app.port);
+        let naming = Naming::new(
+            &app.host_header,
+            target,
+            is_tls,
+            &setup.app.site_url,
+            server,
+        );
         SiteNames {
             naming: Arc::new(naming),
             is_self_named: AtomicBool::new(false),
@@ -121,7 +132,7 @@ impl SiteNames {
     }
 }
 
-/// Receiver of what happens to one application's requests.
+/// Receiver of the events of one application's requests.
 struct AppEvents {
     /// Host and port of the application.
     target: String,
@@ -131,8 +142,8 @@ struct AppEvents {
     missed: Sender<()>,
 }
 
-impl Events for AppEvents {
-    fn answered(&self, head: &Head, source: Option<IpAddr>, took: Duration, served: &Served) {
+impl RequestEvents for AppEvents {
+    fn on_answered(&self, head: &Head, source: Option<IpAddr>, took: Duration, served: &Served) {
         self.requests.note(RequestRecord::new(
             &head.method,
             path(head),
@@ -144,12 +155,12 @@ impl Events for AppEvents {
         ));
     }
 
-    fn missed(&self) {
+    fn on_unreachable(&self) {
         // One message is enough.
         let _ = self.missed.try_send(());
     }
 
-    fn refused_answer(&self, path: &str, why: &str) {
+    fn on_invalid_answer(&self, path: &str, why: &str) {
         if self.names.note_refused_answer(why) {
             let path: String = path.chars().take(SHOWN_PATH).collect();
             log::warn!(
@@ -157,18 +168,23 @@ impl Events for AppEvents {
                 self.target
             );
         }
-        self.missed();
+        self.on_unreachable();
     }
 
-    fn named_itself(&self) {
+    fn on_named_itself(&self) {
         if !self.names.is_self_named.swap(true, Ordering::Relaxed) {
-            self.missed();
+            self.on_unreachable();
         }
     }
 }
 
 /// Opens connections to an application for requests, under the name that `naming` has for each.
-fn open(app: &AppConfig, may_dial: MayDial, naming: Arc<Naming>, events: Arc<dyn Events>) -> Open {
+fn open(
+    app: &AppConfig,
+    may_dial: MayDial,
+    naming: Arc<Naming>,
+    events: Arc<dyn RequestEvents>,
+) -> OpenStream {
     let (host, port) = (app.ip.clone(), app.port);
     // None for plain text. Whose certificate it is nobody can say, as the form does.
     let tls = (app.protocol == Protocol::Https).then(Tls::unverified);
@@ -179,8 +195,8 @@ fn open(app: &AppConfig, may_dial: MayDial, naming: Arc<Naming>, events: Arc<dyn
         let opened = socket.and_then(|socket| begin(socket, tls.as_ref(), name, &host));
         opened.map_err(|error| {
             log::debug!("cannot reach an application: {error}");
-            events.missed();
-            Down::Target(REFUSED.to_owned())
+            events.on_unreachable();
+            Unreachable::Target(REFUSED.to_owned())
         })
     })
 }

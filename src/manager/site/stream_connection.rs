@@ -67,7 +67,7 @@ impl StreamConnection {
             number: 0,
             gateway: Arc::clone(gateway),
             client: Requests::new(stream, Vec::new()),
-            handler: VisitorConnection::beside(&gateway.state),
+            handler: VisitorConnection::for_stream(&gateway.state),
             presence: None,
         }
     }

@@ -22,7 +22,7 @@ use super::member::{Member, Roster};
 use super::overview::{FleetOverview, Held, Peer, PeerState};
 use super::placement;
 use super::store::MemberRow;
-use crate::gateway::Down;
+use crate::gateway::Unreachable;
 use crate::http::proxy::ByteStream;
 use crate::sync::{Mutex, RwLock};
 use crate::tunnel::client::{HostKeyCheck, Settings, Tunnel};
@@ -201,7 +201,7 @@ impl Links {
         let (opener, served) = (self.of_connectors.clone(), Arc::clone(&self.served));
         let revoked = Arc::clone(&self.revoked);
         settings.serve = Some(Arc::new(move |relay| {
-            let _count = Counted::new(&served);
+            let _count = LinkCount::new(&served);
             hop::serve(relay, &opener, &*revoked);
         }));
         let named = format!("{id} ({})", member.peer);
@@ -267,10 +267,10 @@ impl Links {
         &self,
         connector: &str,
         port: u16,
-    ) -> Result<Box<dyn ByteStream>, Down> {
+    ) -> Result<Box<dyn ByteStream>, Unreachable> {
         let (ids, mut silent) = self.candidates(connector);
         for id in ids {
-            match self.open_at(&id, (connector, port), hop::ANSWER) {
+            match self.open_at(&id, connector, port, hop::ANSWER) {
                 Err(HopError::NotThere | HopError::Lost) => {}
                 Err(HopError::Silent) => {
                     self.note_silence(&id);
@@ -280,13 +280,13 @@ impl Links {
             }
         }
         for id in silent {
-            match self.open_at(&id, (connector, port), PATIENCE) {
+            match self.open_at(&id, connector, port, PATIENCE) {
                 Err(HopError::NotThere | HopError::Lost | HopError::Silent) => {}
                 found => return self.found(found, connector, id),
             }
         }
         self.found.lock().remove(connector);
-        Err(Down::Tunnel)
+        Err(Unreachable::Tunnel)
     }
 
     /// The relay `id` has the connector's tunnel.
@@ -295,10 +295,10 @@ impl Links {
         found: Result<Box<dyn ByteStream>, HopError>,
         connector: &str,
         id: String,
-    ) -> Result<Box<dyn ByteStream>, Down> {
+    ) -> Result<Box<dyn ByteStream>, Unreachable> {
         let stream = found.map_err(|error| match error {
-            HopError::Full => Down::Full,
-            _ => Down::Target("The other end of its tunnel refused the stream.".to_owned()),
+            HopError::Full => Unreachable::Full,
+            _ => Unreachable::Target("The other end of its tunnel refused the stream.".to_owned()),
         })?;
         self.remember(connector, id);
         Ok(stream)
@@ -332,7 +332,8 @@ impl Links {
     fn open_at(
         &self,
         id: &str,
-        (connector, port): (&str, u16),
+        connector: &str,
+        port: u16,
         within: Duration,
     ) -> Result<Box<dyn ByteStream>, HopError> {
         let opened = self.opener.open_within(id, LINK, within);
@@ -406,7 +407,7 @@ impl Links {
 
     /// Tells the other relays that a connector is turned out, as one of them may not reach the store: where those are that
     /// have not said that they know.
-    pub(in crate::relay) fn tell_revoked(&self, name: &str) -> Vec<String> {
+    pub(in crate::relay) fn send_revocation(&self, name: &str) -> Vec<String> {
         let roster = self.roster.read();
         let others = roster.members();
         let others: Vec<_> = others
@@ -418,7 +419,7 @@ impl Links {
             let left = until.saturating_duration_since(Instant::now());
             let within = left.min(hop::ANSWER);
             let stream = self.opener.open_within(id, LINK, within);
-            stream.is_ok_and(|mut stream| hop::tell_revoked(&mut stream, name, within))
+            stream.is_ok_and(|mut stream| hop::send_revocation(&mut stream, name, within))
         };
         let untold = others.into_iter().filter(|(id, _)| !knows(id));
         untold.map(|(_, peer)| peer).collect()
@@ -482,16 +483,16 @@ fn is_recent(at: &Instant) -> bool {
 }
 
 /// Counts for as long as it lives.
-struct Counted(Arc<AtomicUsize>);
+struct LinkCount(Arc<AtomicUsize>);
 
-impl Counted {
+impl LinkCount {
     fn new(count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(count))
     }
 }
 
-impl Drop for Counted {
+impl Drop for LinkCount {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

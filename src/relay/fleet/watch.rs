@@ -1,12 +1,12 @@
-//! A thread that looks what other relays have changed, and says that this one is there.
+//! A thread that reads the changes of other relays, and writes the heartbeat of this one.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use super::availability::StoreAvailability;
 use super::member::Member;
-use super::presence::Presence;
 use super::shared_state::{Opened, Watching};
 use super::store::{MemberRow, Session};
 use crate::relay::store_error::StoreError;
@@ -27,7 +27,7 @@ const STACK: usize = if cfg!(debug_assertions) { 2048 } else { 512 } * 1024;
 
 /// Looks that were asked for.
 #[derive(Default)]
-struct Tickets {
+struct LookRequests {
     asked: u64,
     /// Those that were asked for before the last look began.
     done: u64,
@@ -37,19 +37,19 @@ struct Tickets {
 /// Asks for a look at the store.
 #[derive(Clone)]
 pub(in crate::relay) struct Looks {
-    tickets: Arc<(Mutex<Tickets>, Condvar)>,
-    presence: Arc<Presence>,
+    requests: Arc<(Mutex<LookRequests>, Condvar)>,
+    availability: Arc<StoreAvailability>,
 }
 
 impl Looks {
     /// Looks now, and waits for that; false where the store does not say in time what is new.
     pub(in crate::relay) fn look_now(&self, within: Duration) -> bool {
-        if self.presence.check().is_err() {
+        if self.availability.check().is_err() {
             return false;
         }
         let until = Instant::now() + within;
-        let (tickets, changed) = &*self.tickets;
-        let mut held = tickets.lock();
+        let (requests, changed) = &*self.requests;
+        let mut held = requests.lock();
         held.asked += 1;
         let mine = held.asked;
         changed.notify_all();
@@ -60,12 +60,12 @@ impl Looks {
             }
             held = changed.wait_timeout(held, left);
         }
-        self.presence.check().is_ok()
+        self.availability.check().is_ok()
     }
 
     /// True if the store is there.
     pub(in crate::relay) fn is_there(&self) -> bool {
-        self.presence.check().is_ok()
+        self.availability.check().is_ok()
     }
 }
 
@@ -76,14 +76,14 @@ pub(in crate::relay) struct Watch {
 }
 
 /// Functions of the relay that a watch needs.
-pub(in crate::relay) struct Watched {
+pub(in crate::relay) struct WatchHooks {
     /// The number of the state that it has.
     pub(in crate::relay) number: Box<dyn Fn() -> u64 + Send>,
     /// Takes over what is new.
     pub(in crate::relay) refresh: Box<dyn Fn() -> Result<(), StoreError> + Send>,
     /// Entry of the relay: JSON.
     pub(in crate::relay) body: Box<dyn Fn() -> String + Send>,
-    /// Is told of all relays.
+    /// Receives all relays.
     pub(in crate::relay) seen: Box<dyn Fn(Vec<MemberRow>) + Send>,
 }
 
@@ -91,8 +91,8 @@ impl Looks {
     /// For a relay that is not watched yet.
     pub(in crate::relay) fn new(opened: &Opened) -> Self {
         Self {
-            tickets: Arc::default(),
-            presence: Arc::clone(&opened.presence),
+            requests: Arc::default(),
+            availability: Arc::clone(&opened.availability),
         }
     }
 }
@@ -108,7 +108,7 @@ impl Watch {
     pub(in crate::relay) fn start(
         looks: &Looks,
         Watching { id, session }: Watching,
-        watched: Watched,
+        watched: WatchHooks,
     ) -> Result<Self, WatchError> {
         let of_thread = looks.clone();
         let mut watcher = Watcher {
@@ -120,7 +120,7 @@ impl Watch {
                 body: String::new(),
             },
             beaten: None,
-            is_told: false,
+            is_logged: false,
             watched,
         };
         watcher.await_twin().map_err(WatchError::Store)?;
@@ -140,8 +140,8 @@ impl Watch {
 impl Drop for Watch {
     /// Does not wait for a store that does not answer.
     fn drop(&mut self) {
-        let (tickets, changed) = &*self.looks.tickets;
-        tickets.lock().is_over = true;
+        let (requests, changed) = &*self.looks.requests;
+        requests.lock().is_over = true;
         changed.notify_all();
         if self.looks.is_there()
             && let Some(thread) = self.thread.take()
@@ -158,18 +158,18 @@ struct Watcher {
     /// When the last beat was written.
     beaten: Option<Instant>,
     /// True if it was said that another relay has its name.
-    is_told: bool,
-    watched: Watched,
+    is_logged: bool,
+    watched: WatchHooks,
 }
 
 impl Watcher {
     fn run(mut self, looks: &Looks) {
-        let (tickets, changed) = &*looks.tickets;
+        let (requests, changed) = &*looks.requests;
         loop {
-            let (asked, began) = (tickets.lock().asked, Instant::now());
+            let (asked, began) = (requests.lock().asked, Instant::now());
             let seen = catch_panic(|| self.look(looks.is_there()));
-            looks.presence.note(&seen);
-            let mut held = tickets.lock();
+            looks.availability.note(&seen);
+            let mut held = requests.lock();
             held.done = asked;
             changed.notify_all();
             while !held.is_over {
@@ -231,7 +231,7 @@ impl Watcher {
     fn check_own(&mut self, rows: &[MemberRow]) {
         let own = rows.iter().find(|row| row.id == self.row.id);
         let is_other = own.is_some_and(|own| own.beat != self.row.beat);
-        if is_other && !std::mem::replace(&mut self.is_told, true) {
+        if is_other && !std::mem::replace(&mut self.is_logged, true) {
             log::error!(
                 "another relay of the fleet has the same ID ({}): remove fleet.id from the data directory of one of \
                  them and restart it",

@@ -134,7 +134,7 @@ impl Mux {
     }
 
     /// Tells the peer something in the data of a ping, which programs of others ignore. False if it is not sent.
-    pub(in crate::tunnel) fn tell(&self, data: &[u8]) -> bool {
+    pub(in crate::tunnel) fn notify(&self, data: &[u8]) -> bool {
         let mut session = self.session();
         let is_told = session.unanswered() < MOST_TOLD
             && session.request("ping", data, Instant::now()).is_ok();

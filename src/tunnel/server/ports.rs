@@ -296,7 +296,7 @@ impl PortListener {
             count(&self.stats.not_allowed);
             let refusal = (self.visits.refusal)(address);
             if !refusal.is_empty() {
-                self.mux.tell(&refusal);
+                self.mux.notify(&refusal);
             }
             return log::debug!("visitor from {address} refused: not allowed here");
         }
