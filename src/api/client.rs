@@ -126,7 +126,7 @@ impl Client {
         match &self.program {
             Program::At(address) => {
                 let authorization = self.authorization.as_ref().map(|value| value.as_str());
-                http_call::call(*address, (method, path), authorization, &body)
+                http_call::call(*address, method, path, authorization, &body)
                     .map_err(|error| Error::Silent(*address, error))
                     .and_then(|answer| Envelope::read(&answer).data(Some(*address)))
             }

@@ -23,7 +23,7 @@ use super::visitor_connection::{VisitorConnection, timeouts};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::h1::upgrade::Upgrade;
-use crate::http::proxy::{Exchange, Outcome, Step};
+use crate::http::proxy::{Exchange, ExchangeStep, Outcome};
 use crate::http::server::connection_handler::{
     After, ClientConnection, ConnectionHandler, Progress,
 };
@@ -112,13 +112,13 @@ impl ConnectionHandler for VisitorConnection {
         };
         run.steps += 1;
         match step {
-            Step::Ended(outcome @ Outcome::Done { .. }) => self.done(&outcome),
-            Step::Ended(outcome) => {
+            ExchangeStep::Ended(outcome @ Outcome::Done { .. }) => self.done(&outcome),
+            ExchangeStep::Ended(outcome) => {
                 run.outcome = Some(outcome);
                 Progress::NeedsThread
             }
-            Step::Quiet if run.steps < STEPS && !needs_room(run) => Progress::Waits,
-            Step::Quiet | Step::Busy => Progress::NeedsThread,
+            ExchangeStep::Quiet if run.steps < STEPS && !needs_room(run) => Progress::Waits,
+            ExchangeStep::Quiet | ExchangeStep::Busy => Progress::NeedsThread,
         }
     }
 

@@ -58,7 +58,7 @@ impl connection_handler::Gateway for Gateway {
         is_within(peer, &self.state.config.trust_proxy)
     }
 
-    fn refused(&self, status: u16) {
+    fn count_refused(&self, status: u16) {
         self.state.stats().refuse_early(status);
     }
 

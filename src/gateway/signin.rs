@@ -11,7 +11,7 @@ use super::request_stats::Cause;
 use super::site::Site;
 use super::site_request::{Served, SiteRequest};
 use crate::http::Response;
-use crate::http::auth::{Outcome, SignInFields, same_site};
+use crate::http::auth::{SignInFields, SignInOutcome, same_site};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::ClientConnection;
@@ -79,8 +79,8 @@ impl GatewayState {
         error: &str,
     ) -> Response {
         let pages = self.pages();
-        let names = (&*site.name, site.title.as_deref());
-        pages.signin(request.head, status, (names, next), error)
+        let title = site.title.as_deref();
+        pages.signin(request.head, status, &site.name, title, next, error)
     }
 
     /// Answers a code, if there is one.
@@ -93,18 +93,18 @@ impl GatewayState {
         let Some(code) = &fields.code else {
             return self.asking_with(request, site, 401, next, "");
         };
-        let from = (request.origin.source(), self.is_secure(request));
+        let (source, is_secure) = (request.origin.source(), self.is_secure(request));
         let app_id = fields.app_id.as_deref();
-        match self.auth.enter(site, app_id, code, from) {
-            Outcome::SignedIn(cookie) => {
+        match self.auth.enter(site, app_id, code, source, is_secure) {
+            SignInOutcome::SignedIn(cookie) => {
                 private(Response::redirect(303, next)).header("Set-Cookie", cookie)
             }
-            Outcome::WrongCode => {
+            SignInOutcome::WrongCode => {
                 self.stats.refuse(Cause::WrongCode);
                 self.report_refused(site, request, 401);
                 self.asking_with(request, site, 401, next, WRONG)
             }
-            Outcome::TooMany(wait) => {
+            SignInOutcome::TooMany(wait) => {
                 self.stats.refuse(Cause::TooManyCodes);
                 self.report_refused(site, request, 429);
                 self.too_many(request, site, next, wait)
@@ -166,7 +166,7 @@ fn leads_on(next: &str) -> Option<&str> {
 fn refusal(head: &Head, host: &[u8], is_secure: bool) -> Option<Message<'static>> {
     if !is_same_origin(head, host, is_secure) {
         let why = "The code may only be sent from this site's own page.";
-        let hint = "OpenStream the site and enter the code there.";
+        let hint = "Open the site and enter the code there.";
         return Some(message(403, "Refused", why, hint));
     }
     let kind = head.headers.only("content-type").ok().flatten();

@@ -42,11 +42,11 @@ pub trait Sink<R>: Send + Sync {
 
 /// The records of one connection.
 pub struct ActivityLog<R> {
-    state: Mutex<State<R>>,
+    state: Mutex<LogState<R>>,
     changes: Arc<Changes>,
 }
 
-struct State<R> {
+struct LogState<R> {
     records: VecDeque<Numbered<R>>,
     bytes: usize,
     /// Number of the last record before these.
@@ -64,7 +64,7 @@ impl<R> Default for ActivityLog<R> {
 impl<R> ActivityLog<R> {
     /// A log that tells of each record. The first gets the number after `before`.
     pub(crate) fn notifying(changes: Arc<Changes>, before: u64) -> Self {
-        let state = State {
+        let state = LogState {
             records: VecDeque::new(),
             bytes: 0,
             before,
@@ -121,7 +121,7 @@ impl<R: Record> ActivityLog<R> {
     }
 }
 
-impl<R: Record> State<R> {
+impl<R: Record> LogState<R> {
     fn keep(&mut self, record: Numbered<R>) {
         self.bytes += record.record.bytes();
         while (self.records.len() >= R::MOST || self.bytes > R::MOST_BYTES)

@@ -50,17 +50,17 @@ pub struct VisitorCount {
 
 /// Visitors by a key `K`.
 pub struct VisitorTable<K> {
-    state: Mutex<State<K>>,
+    state: Mutex<TableState<K>>,
     changes: Arc<Changes>,
 }
 
-struct State<K> {
+struct TableState<K> {
     /// By key; those without one together.
-    known: HashMap<Option<K>, Seen>,
+    known: HashMap<Option<K>, VisitorEntry>,
     count: VisitorCount,
 }
 
-struct Seen {
+struct VisitorEntry {
     open: u64,
     last: Instant,
 }
@@ -74,7 +74,7 @@ impl<K> Default for VisitorTable<K> {
 impl<K> VisitorTable<K> {
     /// A table that tells of each visitor who comes.
     pub(crate) fn notifying(changes: Arc<Changes>) -> Self {
-        let state = State {
+        let state = TableState {
             known: HashMap::new(),
             count: VisitorCount::default(),
         };
@@ -115,7 +115,7 @@ impl<K: Clone + Eq + Hash> VisitorTable<K> {
         state.count.total += u64::from(is_new);
         let last = Instant::now();
         let seen = state.known.entry(visitor.clone());
-        let seen = seen.or_insert(Seen { open: 0, last });
+        let seen = seen.or_insert(VisitorEntry { open: 0, last });
         (seen.open, seen.last) = (seen.open + 1, last);
         state.forget();
         drop(state);
@@ -133,7 +133,7 @@ impl<K: Clone + Eq + Hash> VisitorTable<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash> State<K> {
+impl<K: Clone + Eq + Hash> TableState<K> {
     /// Forgets one that is gone, if there are too many. Those who are there are as few as open connections.
     fn forget(&mut self) {
         if self.known.len() > MOST {

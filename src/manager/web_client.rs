@@ -38,7 +38,7 @@ pub(crate) struct WebClient {
     _registered: Option<RegisteredListener>,
 }
 
-type Outcome = Option<Result<(Box<dyn Served>, Option<RegisteredListener>), NotServed>>;
+type StartOutcome = Option<Result<(Box<dyn Served>, Option<RegisteredListener>), NotServed>>;
 
 impl WebClient {
     /// Starts it, or gives up at the stop signal.
@@ -124,12 +124,16 @@ impl Drop for WebClient {
 
 /// On a thread of its own, as the driver cannot be interrupted; it ends with the attempt, and what comes of one that
 /// nobody waits for any more is ended by it.
-fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Result<Outcome, Ended> {
+fn started(
+    core: &AppState,
+    app: &AppConfig,
+    record: &ConnectionRecord,
+) -> Result<StartOutcome, Ended> {
     let permit = STARTS.take(MAX_STARTS).ok_or_else(|| {
         let busy = "too many web clients wait for their databases; try again in half a minute";
         ConnectError::new(ErrorClass::Plugin, busy)
     })?;
-    let (sender, outcome): (Sender<Outcome>, _) = crossbeam_channel::bounded(0);
+    let (sender, outcome): (Sender<StartOutcome>, _) = crossbeam_channel::bounded(0);
     let bound = Arc::new(Mutex::new(None));
     let (clients, protocol) = (core.web_clients, app.protocol.name());
     let database = Database {

@@ -21,7 +21,7 @@ use super::status::{self, Order, Overview, PageRequest};
 use super::urls::TunnelUrl;
 use crate::api::relay as api;
 use crate::gateway::forwarded;
-use crate::http::auth::{Outcome, SignInFields};
+use crate::http::auth::{SignInFields, SignInOutcome};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::Clocks;
@@ -507,11 +507,11 @@ fn enter(app: &AppState, request: Request) {
     };
     let source = source(&request, &app.trust_proxy);
     match app.operator.enter(&token, source, app.is_secure(&request)) {
-        Outcome::SignedIn(cookie) => {
+        SignInOutcome::SignedIn(cookie) => {
             request.respond(Response::redirect(303, "/").header("Set-Cookie", cookie));
         }
-        Outcome::WrongCode => assets::page_with_status(request, "gateway/operator.html", 401),
-        Outcome::TooMany(wait) => request.respond(too_many("too many wrong tokens", wait)),
+        SignInOutcome::WrongCode => assets::page_with_status(request, "gateway/operator.html", 401),
+        SignInOutcome::TooMany(wait) => request.respond(too_many("too many wrong tokens", wait)),
     }
 }
 

@@ -8,7 +8,7 @@
 use super::sharing::alone::InProcessManager;
 use super::sharing::line::{given_token, name_by_target, server};
 use super::sharing::progress::{self, ProgressPrinter};
-use super::sharing::session::{Outcome, Session};
+use super::sharing::session::{Session, ShareOutcome};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::share::COMMANDS;
 use crate::cli::args::table::VERBOSE;
@@ -54,7 +54,7 @@ fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
             Some(manager) => request.through(manager, &home, &watch)?,
             None => request.alone(&home, &watch)?,
         };
-        if outcome == Outcome::Over {
+        if outcome == ShareOutcome::Over {
             return Ok(());
         }
         request.continues();
@@ -82,7 +82,7 @@ impl Request<'_> {
         manager: Manager,
         home: &DataDir,
         watch: &SignalWatch,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ShareOutcome, Failure> {
         let (its_own, is_embedded) = manager.own_server()?;
         let server = self.server.as_ref().or(its_own.as_ref());
         self.guard(server)?;
@@ -139,7 +139,7 @@ impl Request<'_> {
     }
 
     /// By a manager in this process.
-    fn alone(&mut self, home: &DataDir, watch: &SignalWatch) -> Result<Outcome, Failure> {
+    fn alone(&mut self, home: &DataDir, watch: &SignalWatch) -> Result<ShareOutcome, Failure> {
         let chosen = chosen_server(home, self.server.clone(), given_token(self.parsed));
         let chosen = chosen.map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
         let server = chosen.as_ref().map(|chosen| &chosen.server);

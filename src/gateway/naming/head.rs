@@ -87,7 +87,7 @@ mod tests {
     fn sent(server: ServerKind) -> Head {
         let browser = "POST /a?b HTTP/1.1\r\nHost: shop.relay.example\r\nCookie: a=1; postern-visitor=x\r\n\
             Connection: keep-alive, X-Mine\r\nX-Mine: 1\r\nX-Postern-Link: 7\r\nAccept: */*\r\n\
-            WebOrigin: https://shop.relay.example\r\nReferer: https://shop.relay.example/p?q\r\n";
+            Origin: https://shop.relay.example\r\nReferer: https://shop.relay.example/p?q\r\n";
         let added = match server {
             ServerKind::Ours => {
                 "X-Real-IP: 192.0.2.1\r\nX-Forwarded-For: 192.0.2.1, 127.0.0.1\r\nX-Forwarded-Proto: https\r\n\
@@ -97,7 +97,7 @@ mod tests {
             // Half of it is the visitor's own text.
             ServerKind::Foreign => {
                 "X-Real-IP: 192.0.2.1\r\nX-Forwarded-For: 192.0.2.1, 127.0.0.1\r\nX_Forwarded_Proto: gopher\r\n\
-                 X-Forwarded-Host: evil.example\r\nX-Forwarded-Port: 1337\r\nX-Forwarded-ServerKind: evil.example\r\n\
+                 X-Forwarded-Host: evil.example\r\nX-Forwarded-Port: 1337\r\nX-Forwarded-Server: evil.example\r\n\
                  X-Forwarded-Ssl: off\r\nX-Scheme: http\r\nFront-End-Https: off\r\nX-Original-Host: evil.example\r\n\
                  Forwarded: for=192.0.2.1;Host=\"evil.example\";by=\"a;b,c\";PROTO=gopher, for=127.0.0.1\r\n"
             }
@@ -196,7 +196,7 @@ mod tests {
                     "Cookie: a=1".to_owned(),
                     forwarded,
                     format!("Host: {name}"),
-                    format!("WebOrigin: {scheme}://{name}"),
+                    format!("Origin: {scheme}://{name}"),
                     format!("Referer: {scheme}://{name}/p?q"),
                     "X-Forwarded-For: 192.0.2.1, 127.0.0.1".to_owned(),
                     format!("X-Forwarded-Host: {name}"),

@@ -12,7 +12,7 @@
 //! | `X-Forwarded-Proto`, `-` proto       | the site's        | its own scheme    | its own scheme    |
 //! | `X-Forwarded-Port`                   | the site's        | port of `Host`    | port of `Host`    |
 //! | `WebOrigin` and `Referer` of the site   | as sent           | its address       | NAME              |
-//! | `X-Forwarded-ServerKind`, `-Ssl` etc.    | left out          | left out          | left out          |
+//! | `X-Forwarded-Server`, `-Ssl` etc.    | left out          | left out          | left out          |
 //! | `X-Forwarded-For`, `X-Real-IP`       | visitor's address | visitor's address | visitor's address |
 //!
 //! Its own scheme is `https` if it speaks TLS. NAME may have a scheme in front (`https://wiki.example`), which then takes

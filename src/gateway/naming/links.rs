@@ -231,7 +231,7 @@ mod tests {
             "its visitors are on this machine"
         );
         assert_eq!(
-            naming.to_target("WebOrigin", b"https://shop.relay.example"),
+            naming.to_target("Origin", b"https://shop.relay.example"),
             None
         );
     }
@@ -290,15 +290,15 @@ mod tests {
         };
         for (name, value, expected) in [
             (
-                "WebOrigin",
+                "Origin",
                 "https://shop.relay.example",
                 Some("http://10.0.0.5:3000"),
             ),
-            ("WebOrigin", "http://shop.relay.example", None),
-            ("WebOrigin", "https://shop.relay.example:8443", None),
-            ("WebOrigin", "https://shop.relay.example/", None),
-            ("WebOrigin", "https://shop.relay.example.evil.example", None),
-            ("WebOrigin", "null", None),
+            ("Origin", "http://shop.relay.example", None),
+            ("Origin", "https://shop.relay.example:8443", None),
+            ("Origin", "https://shop.relay.example/", None),
+            ("Origin", "https://shop.relay.example.evil.example", None),
+            ("Origin", "null", None),
             (
                 "Referer",
                 "https://shop.relay.example/a?b",
@@ -315,7 +315,7 @@ mod tests {
                 "https://evil.example/https://shop.relay.example/",
                 None,
             ),
-            ("X-WebOrigin", "https://shop.relay.example", None),
+            ("X-Origin", "https://shop.relay.example", None),
         ] {
             assert_eq!(
                 to_target(name, value).as_deref(),

@@ -56,7 +56,7 @@ impl ServerState {
     /// A gateway counts what it does not get to see.
     pub(super) fn note_refused(&self, refusal: &Refusal) {
         if let Some(gateway) = &self.gateway {
-            gateway.refused(refusal.status);
+            gateway.count_refused(refusal.status);
         }
     }
 

@@ -176,8 +176,7 @@ impl Record {
         if let TextRow::Packet(packet, spans) = row
             && packet.len() <= PIECE
         {
-            let columns = (self.keys.as_slice(), self.kinds.as_slice());
-            rows::push_json_row(out.bytes(), columns, (packet, spans));
+            rows::push_json_row(out.bytes(), &self.keys, &self.kinds, packet, spans);
             return Ok(());
         }
         for (i, (key, kind)) in self.keys.iter().zip(&self.kinds).enumerate() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Receiver;
 
 use super::progress::ProgressPrinter;
-use super::session::{Outcome, Session};
+use super::session::{Session, ShareOutcome};
 use crate::cli::failure::{Failure, UNREACHABLE, printable, warn};
 use crate::cli::fields::Fields;
 use crate::cli::manager_client::Manager;
@@ -93,7 +93,7 @@ impl InProcessManager {
         input: &AppInput,
         progress: &ProgressPrinter,
         stopped: &Receiver<()>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ShareOutcome, Failure> {
         let manager = Manager::here(self.running.client());
         let session = Session::begin(home, manager, fields, input, progress)?;
         session.run(progress, stopped, || self.keep())

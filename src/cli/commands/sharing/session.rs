@@ -27,7 +27,7 @@ const MAX_ALIKE: u32 = 100;
 
 /// End of a share.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli::commands) enum Outcome {
+pub(in crate::cli::commands) enum ShareOutcome {
     /// It is over, and the last line has said why.
     Over,
     /// The program that carried it has ended; another one may carry it on.
@@ -76,7 +76,7 @@ impl Session {
         progress: &ProgressPrinter,
         stopped: &Receiver<()>,
         keep: impl FnMut() -> Result<(), Failure>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ShareOutcome, Failure> {
         let ended = self.share(progress, stopped, keep);
         self.remove();
         ended
@@ -87,12 +87,12 @@ impl Session {
         progress: &ProgressPrinter,
         stopped: &Receiver<()>,
         mut keep: impl FnMut() -> Result<(), Failure>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ShareOutcome, Failure> {
         let mut next = self.manager.next_change(&self.id);
         let patience = Patience::default().endless_if(progress.is_continued);
         let result = match wait_connected(&self.manager, &self.id, None, stopped, patience) {
             Err(_) if progress.is_continued && !self.is_running() => {
-                return Ok(Outcome::ManagerEnded);
+                return Ok(ShareOutcome::ManagerEnded);
             }
             waited => waited?,
         };
@@ -111,7 +111,7 @@ impl Session {
                     log::info!("retrying: {}", Failure::from(error).message());
                     continue;
                 }
-                Err(_) => return Ok(Outcome::ManagerEnded),
+                Err(_) => return Ok(ShareOutcome::ManagerEnded),
             };
             is_up = app.status() == Connected;
             // Also at the end: what came since the last look counts too.
@@ -205,8 +205,8 @@ fn wait(
     stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout)
 }
 
-fn over(log: ShareLog<'_>, ending: Ending) -> Result<Outcome, Failure> {
-    log.print_end(ending).map(|()| Outcome::Over)
+fn over(log: ShareLog<'_>, ending: Ending) -> Result<ShareOutcome, Failure> {
+    log.print_end(ending).map(|()| ShareOutcome::Over)
 }
 
 /// Reason of the end, if it ends now.
