@@ -39,7 +39,7 @@ const SEVERAL: &str = "OTHER";
 
 /// Statements that are counted apart: none of one group takes another's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Group {
+enum StatementGroup {
     Small,
     /// With many rows, and whole dumps.
     Large,
@@ -124,7 +124,7 @@ pub struct StatementLog {
 
 /// Visitors who had lines within the last minute, by group.
 #[derive(Default)]
-struct Minutes(HashMap<(String, Group), Minute>);
+struct Minutes(HashMap<(String, StatementGroup), Minute>);
 
 /// Lines of one visitor since a minute began.
 struct Minute {
@@ -242,10 +242,10 @@ impl Minutes {
         is_more: bool,
     ) -> Option<StatementRecord> {
         let group = match record.verdict {
-            Verdict::Refused | Verdict::Failed => Group::Failed,
+            Verdict::Refused | Verdict::Failed => StatementGroup::Failed,
             _ if !reads => return Some(record),
-            _ if record.kind == "DUMP" || record.rows >= MANY_ROWS => Group::Large,
-            _ => Group::Small,
+            _ if record.kind == "DUMP" || record.rows >= MANY_ROWS => StatementGroup::Large,
+            _ => StatementGroup::Small,
         };
         let is_full = self.0.len() >= MOST_MINUTES;
         let network = counted(&record.visitor);
@@ -287,8 +287,9 @@ impl Minutes {
 
     /// Ends minutes that are over, or all; returns lines for what had none in them.
     fn over(&mut self, all: bool) -> Vec<StatementRecord> {
-        let is_over =
-            |_: &(String, Group), minute: &mut Minute| all || minute.began.elapsed() >= MINUTE;
+        let is_over = |_: &(String, StatementGroup), minute: &mut Minute| {
+            all || minute.began.elapsed() >= MINUTE
+        };
         let over = self.0.extract_if(is_over);
         over.filter_map(|(_, minute)| minute.more).collect()
     }

@@ -8,11 +8,11 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::auth::Auth;
 use super::conn::{
-    CheckoutRequest, Connector, Owner, RunningStatements, ServerInfo, SessionPool, readonly,
-    stop_in_background, stoppable, stopped_when_gone,
+    CheckoutRequest, Connector, RunningStatements, ServerInfo, SessionPool, StatementOwner,
+    readonly, stop_in_background, stoppable, stopped_when_gone,
 };
 use super::error::{ApiError, DbError, StopCause};
-use super::gate::Calls;
+use super::gate::CalledFunctions;
 use super::guest::Guest;
 use super::limits::REQUESTS_OF_ONE;
 use super::options::Options;
@@ -208,7 +208,7 @@ impl Service {
         uses: Option<&Use>,
         ask: impl FnOnce(&mut mysql::Conn) -> Result<T, DbError>,
     ) -> Result<T, ApiError> {
-        let nobody = Owner::default();
+        let nobody = StatementOwner::default();
         // A wait for a lock in the database, as in the look at a table, can be stopped like a statement.
         let entry = self.running.enter_unnamed(nobody.clone());
         let _leaving = stopped_when_gone(client, &entry.running, &self.connector);
@@ -223,7 +223,8 @@ impl Service {
         let outcome = stoppable(&entry.running, lease.conn(), |conn| {
             if self.options.readonly {
                 // A look at a view runs its functions (MariaDB).
-                self.connector.make_read_only(conn, &Calls::default())?;
+                self.connector
+                    .make_read_only(conn, &CalledFunctions::default())?;
             }
             ask(&mut conn.driver)
         });
@@ -256,7 +257,7 @@ impl Service {
         let service = self.clone();
         let changing = move || {
             if let Some(name) = guest.set_end(expires) {
-                service.connector.is_renamed(&name);
+                service.connector.set_user(&name);
             }
         };
         let spawned = std::thread::Builder::new()

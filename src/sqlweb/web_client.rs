@@ -12,7 +12,7 @@ use super::api::Routes;
 use super::auth::Auth;
 use super::conn::{Connector, readonly};
 use super::error::DbError;
-use super::gate::Calls;
+use super::gate::CalledFunctions;
 use super::guest::{self, Guest};
 use super::hints::{self, hint};
 use super::options::Options;
@@ -144,11 +144,11 @@ impl From<DbError> for StartError {
     }
 }
 
-impl From<guest::Failure> for StartError {
-    fn from(failure: guest::Failure) -> Self {
+impl From<guest::GuestFailure> for StartError {
+    fn from(failure: guest::GuestFailure) -> Self {
         match failure {
-            guest::Failure::Db(error) => error.into(),
-            guest::Failure::No(no) => Self::Guest {
+            guest::GuestFailure::Db(error) => error.into(),
+            guest::GuestFailure::No(no) => Self::Guest {
                 message: no.to_string(),
                 hint: no.hint,
             },
@@ -267,7 +267,7 @@ fn meet_server(connector: &Arc<Connector>, readonly: bool) -> Result<(), DbError
     let mut conn = connector.connect()?;
     if readonly {
         // Shows at the start, not at the first statement, that this server cannot be made read-only.
-        readonly::make_read_only(&mut conn, &Calls::default())
+        readonly::make_read_only(&mut conn, &CalledFunctions::default())
             .map(|writes| connector.note_write_state(writes))?;
     }
     Ok(())

@@ -91,7 +91,7 @@ fn disagreement(vector: &Verdict) -> Option<String> {
 }
 
 /// Whether what goes to the server, and what it is asked, is what the vector says.
-fn same_parts(passed: &gate::Passed, vector: &Verdict) -> bool {
+fn same_parts(passed: &gate::ReadOnlyStatement, vector: &Verdict) -> bool {
     passed.rebuilt == vector.rebuilt
         && passed.calls.database == vector.database
         && passed.calls.supplied.iter().eq(&vector.supplied)

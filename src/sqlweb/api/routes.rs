@@ -19,7 +19,7 @@ use crate::sqlweb::catalogue;
 use crate::sqlweb::error::{ApiError, DbError};
 use crate::sqlweb::options::Target;
 use crate::sqlweb::service::Service;
-use crate::sqlweb::visitors::Source;
+use crate::sqlweb::visitors::RequestSender;
 
 /// Where a code is exchanged for a cookie.
 const AUTH: &str = "/auth";
@@ -90,7 +90,7 @@ impl Routes {
         let access = self.service.access.as_ref();
         let is_in = access.is_none_or(|access| access.visitor(request).is_some());
         let counts = !path.starts_with("/assets/") && !path.starts_with("/.postern/");
-        let is_visitor = self.service.visitors.source(request) != Source::Here;
+        let is_visitor = self.service.visitors.source(request) != RequestSender::Here;
         (counts && is_in && is_visitor).then(|| statements.visit(&self.service.counted(request)))
     }
 }

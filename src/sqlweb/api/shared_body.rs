@@ -17,7 +17,7 @@ const SMALL: usize = 64 << 10;
 const STATEMENT_TIME: Duration = crate::limits::STATEMENT_TIME;
 
 /// Progress of a script, known to its body and to the code that runs it.
-pub(super) struct Progress {
+pub(super) struct ScriptProgress {
     /// When the one before the next statement ended.
     since: Cell<Instant>,
     /// Bytes read, as far as a `usize` counts.
@@ -28,7 +28,7 @@ pub(super) struct Progress {
     permits: RefCell<Vec<Permit>>,
 }
 
-impl Progress {
+impl ScriptProgress {
     /// Nothing has been read.
     pub(super) fn new() -> Rc<Self> {
         Rc::new(Self {
@@ -61,7 +61,7 @@ impl Progress {
 /// with [`ErrorKind::TimedOut`] where no statement has ended for too long.
 pub(super) struct SharedBody<'a, R> {
     pub(super) body: R,
-    pub(super) progress: Rc<Progress>,
+    pub(super) progress: Rc<ScriptProgress>,
     /// Such scripts of all.
     pub(super) scripts: &'a Permits,
     pub(super) uses: Option<Use>,
@@ -105,7 +105,7 @@ mod tests {
     fn body<'a>(scripts: &'a Permits, uses: &Use) -> SharedBody<'a, io::Repeat> {
         SharedBody {
             body: io::repeat(b'a'),
-            progress: Progress::new(),
+            progress: ScriptProgress::new(),
             scripts,
             uses: Some(uses.clone()),
         }

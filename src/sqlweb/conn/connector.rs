@@ -13,11 +13,11 @@ use super::db_conn::{DbConn, READ_TIMEOUT};
 use super::identity::IdentityQuery;
 use super::known_servers::KnownServers;
 use super::socket_handle::{SocketHandle, WeakSocketHandle};
-use super::wire::LastTold;
+use super::wire::LastStatus;
 use crate::net::resolve::resolve;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
-use crate::sqlweb::held::Held;
+use crate::sqlweb::held::HeldState;
 use crate::sqlweb::limits::{MAX_PACKET, MAX_PACKET_SHARED};
 use crate::sqlweb::options::{Options, Target};
 use crate::sync::{Mutex, Permit, Permits};
@@ -80,8 +80,8 @@ impl Connector {
         self.user.lock().clone()
     }
 
-    /// The account is called so now. Connections that were made before are of no more use.
-    pub(crate) fn is_renamed(&self, user: &str) {
+    /// Sets the user who signs in. Connections that were made before are of no more use.
+    pub(crate) fn set_user(&self, user: &str) {
         *self.user.lock() = user.into();
     }
 
@@ -166,7 +166,8 @@ impl Connector {
                 DbError::Statement(error) => DbError::Denied(error),
                 other => other,
             });
-            let made = signed_in.and_then(|signed_in| this.with_socket(signed_in, user, permit));
+            let made = signed_in
+                .and_then(|(driver, has_tls)| this.with_socket(driver, has_tls, user, permit));
             let _ = sender.send(made);
         };
         std::thread::Builder::new()
@@ -187,7 +188,8 @@ impl Connector {
     /// Without a handle on its socket a connection could not be ended, where one can be had at all.
     fn with_socket(
         &self,
-        (driver, has_tls): (Conn, bool),
+        driver: Conn,
+        has_tls: bool,
         user: Arc<str>,
         permit: Option<Permit>,
     ) -> Result<DbConn, DbError> {
@@ -210,10 +212,10 @@ impl Connector {
             charset_unsure: false,
             database_unsure: false,
             row_count: None,
-            held: Held::default(),
+            held: HeldState::default(),
             max_packet: self.max_packet,
             has_tls,
-            told: LastTold::default(),
+            status: LastStatus::default(),
             takes_several: Some(true),
             permit,
             of_visitor: None,

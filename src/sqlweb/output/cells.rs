@@ -147,7 +147,7 @@ pub(crate) fn kinds(columns: &[Column]) -> Vec<Kind> {
 
 /// The columns of one result set, made ready to write its rows.
 #[derive(Default)]
-pub(crate) struct Record {
+pub(crate) struct RowWriter {
     /// The unique names.
     pub(crate) names: Vec<String>,
     /// How each column's cells are written.
@@ -156,7 +156,7 @@ pub(crate) struct Record {
     keys: Vec<Vec<u8>>,
 }
 
-impl Record {
+impl RowWriter {
     /// The record of rows with these columns.
     pub(crate) fn of(columns: &[Column]) -> Self {
         let names = unique_names(columns);
