@@ -26,7 +26,7 @@ pub struct KnownServers {
 
 /// Knowledge of a key.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KeyMatch {
     /// It is the pinned one.
     Same,
     /// It was pinned now.
@@ -89,12 +89,12 @@ impl KnownServers {
     }
 
     /// Compares a server's key with the pinned one, or pins it.
-    pub fn check(&self, server: &str, key: &HostKey) -> Result<Known, Error> {
+    pub fn check(&self, server: &str, key: &HostKey) -> Result<KeyMatch, Error> {
         let compare = |pin: &Pin| {
             if pin.fingerprint == key.fingerprint() {
-                Known::Same
+                KeyMatch::Same
             } else {
-                Known::Changed(pin.fingerprint.clone())
+                KeyMatch::Changed(pin.fingerprint.clone())
             }
         };
         let server = self.entry(server);
@@ -107,7 +107,7 @@ impl KnownServers {
             pins.servers
                 .entry(server)
                 .or_insert_with(|| pin(key.fingerprint(), key.kind()));
-            found.unwrap_or(Known::New)
+            found.unwrap_or(KeyMatch::New)
         })
     }
 
@@ -211,17 +211,17 @@ mod tests {
         let [first, second] = [KeyKind::Ed25519, KeyKind::EcdsaP256]
             .map(|kind| ServerKey::generate(kind).unwrap().public());
         assert_eq!(known.kind("a:1"), None);
-        assert_eq!(known.check("a:1", &first).unwrap(), Known::New);
-        assert_eq!(known.check("a:1", &first).unwrap(), Known::Same);
+        assert_eq!(known.check("a:1", &first).unwrap(), KeyMatch::New);
+        assert_eq!(known.check("a:1", &first).unwrap(), KeyMatch::Same);
         assert_eq!(known.kind("a:1").as_deref(), Some("ssh-ed25519"));
         assert_eq!(
             known.check("a:1", &second).unwrap(),
-            Known::Changed(first.fingerprint())
+            KeyMatch::Changed(first.fingerprint())
         );
-        assert_eq!(known.check("a:2", &second).unwrap(), Known::New);
+        assert_eq!(known.check("a:2", &second).unwrap(), KeyMatch::New);
         known.trust("a:1", &second.fingerprint()).unwrap();
         known.pin_first("a:1", &first.fingerprint()).unwrap();
-        assert_eq!(known.check("a:1", &second).unwrap(), Known::Same);
+        assert_eq!(known.check("a:1", &second).unwrap(), KeyMatch::Same);
     }
 
     #[test]
@@ -232,15 +232,15 @@ mod tests {
         let [real, other] = [KeyKind::Ed25519, KeyKind::EcdsaP256]
             .map(|kind| ServerKey::generate(kind).unwrap().public());
         a.pin_first("t:1", "a lie").unwrap();
-        assert_eq!(b.check("t:1", &real).unwrap(), Known::New);
-        assert_eq!(known.check("t:1", &real).unwrap(), Known::New);
-        let refused = Known::Changed("a lie".into());
+        assert_eq!(b.check("t:1", &real).unwrap(), KeyMatch::New);
+        assert_eq!(known.check("t:1", &real).unwrap(), KeyMatch::New);
+        let refused = KeyMatch::Changed("a lie".into());
         assert_eq!(a.check("t:1", &real).unwrap(), refused);
         known
             .trust_change("t:1", "a lie", &other.fingerprint())
             .unwrap();
-        assert_eq!(a.check("t:1", &other).unwrap(), Known::Same);
-        assert_eq!(b.check("t:1", &real).unwrap(), Known::Same);
+        assert_eq!(a.check("t:1", &other).unwrap(), KeyMatch::Same);
+        assert_eq!(b.check("t:1", &real).unwrap(), KeyMatch::Same);
     }
 
     #[test]
@@ -255,10 +255,10 @@ mod tests {
                 .write(FILE, content.as_bytes())
                 .unwrap();
             let before = files_set_aside(&home).len();
-            assert_eq!(known.check("a", &key).unwrap(), Known::New, "{content}");
+            assert_eq!(known.check("a", &key).unwrap(), KeyMatch::New, "{content}");
             let aside = files_set_aside(&home);
             assert_eq!(aside.len(), before + 1, "{content}");
-            assert_eq!(known.check("a", &key).unwrap(), Known::Same);
+            assert_eq!(known.check("a", &key).unwrap(), KeyMatch::Same);
         }
         home.lock().unwrap().write(FILE, b"{}").unwrap();
         assert_eq!(known.kind("a"), None, "no server yet is no damage");

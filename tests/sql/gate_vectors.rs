@@ -79,7 +79,7 @@ fn disagreement(vector: &Verdict) -> Option<String> {
     };
     let named = match &vector.statement {
         Some(name) => *name == found,
-        None => !found.starts_with("Passed"),
+        None => !found.starts_with("ReadOnlyStatement"),
     };
     let right = passed == vector.ok && named;
     (!right).then(|| {

@@ -29,9 +29,9 @@ use crate::manager::site::{self, SiteAccess, SiteGateway, SiteNames};
 use crate::manager::web_client::WebClient;
 use crate::plugin::Served;
 use crate::sync::LogLimiter;
-use crate::tunnel::client::{Class, OnTold, Settings, Status};
+use crate::tunnel::client::{Class, OnNotice, Settings, Status};
 use crate::tunnel::group::TunnelGroup;
-use crate::tunnel::registry::{Key, Registry, Which};
+use crate::tunnel::registry::{Registry, TunnelKey, TunnelKind};
 use crate::tunnel::remote::Remote;
 
 /// Time for the application's tunnel to connect. 30 s by the specification.
@@ -92,7 +92,7 @@ impl HeldResources {
 /// A tunnel in the registry; it goes with this.
 pub(super) struct OpenTunnel {
     tunnels: Arc<Registry>,
-    key: Key,
+    key: TunnelKey,
     /// Gets a message when it has missed its server [`MISSED_AFTER`] times and more.
     missed: Receiver<()>,
 }
@@ -268,9 +268,9 @@ impl ConnectionWork<'_> {
         names: &Arc<SiteNames>,
         missed: Sender<()>,
     ) -> Result<Arc<TunnelGroup>, Ended> {
-        let key = Key {
+        let key = TunnelKey {
             server: origin.to_owned(),
-            tunnel: Which::Port(forward.local_port),
+            tunnel: TunnelKind::Port(forward.local_port),
         };
         held.port = Some(self.core.ports.reserve(&key, &self.record.stopped)?);
         let known = Arc::new(self.core.known.named_by(origin));
@@ -307,7 +307,7 @@ impl ConnectionWork<'_> {
             may_dial(address)
         }));
         let missed = self.watch_failures(&mut settings, origin);
-        settings.on_told = Some(self.record_refused());
+        settings.on_notice = Some(self.record_refused());
         let others = connector.others(&known);
         let tunnel = self.core.tunnels.start(key.clone(), settings, others);
         let tunnel = tunnel
@@ -365,7 +365,7 @@ impl ConnectionWork<'_> {
     }
 
     /// Returns the handler of notices of refused visitors: they are logged, and are requests of the connection.
-    fn record_refused(&self) -> OnTold {
+    fn record_refused(&self) -> OnNotice {
         let (name, requests) = (self.app.name.clone(), Arc::clone(&self.record.requests));
         let log = LogLimiter::default();
         Arc::new(move |data| {

@@ -27,7 +27,7 @@ use crate::manager::own_listeners::RegisteredListener;
 use crate::net::in_words;
 use crate::tunnel::client::{Class, Status, Way};
 use crate::tunnel::group::TunnelGroup;
-use crate::tunnel::registry::{Key, Which};
+use crate::tunnel::registry::{TunnelKey, TunnelKind};
 use crate::tunnel::remote::Remote;
 
 /// Where the local API service listens: the first free one. 4000 to 5000 by the specification.
@@ -35,7 +35,7 @@ const LOCAL_PORTS: std::ops::RangeInclusive<u16> = 4000..=5000;
 
 /// The main tunnel, which its server's owner has alone.
 pub(super) struct MainTunnel {
-    key: Key,
+    key: TunnelKey,
     environment: Arc<Environment>,
     /// Where the tunnel's thread tells that it is connected.
     mailbox: Weak<RemoteServer>,
@@ -66,9 +66,9 @@ struct LocalService {
 impl MainTunnel {
     pub(super) fn new(mailbox: &Arc<RemoteServer>, environment: Arc<Environment>) -> Self {
         Self {
-            key: Key {
+            key: TunnelKey {
                 server: mailbox.origin.clone(),
-                tunnel: Which::Main,
+                tunnel: TunnelKind::Main,
             },
             environment,
             mailbox: Arc::downgrade(mailbox),

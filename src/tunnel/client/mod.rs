@@ -22,7 +22,7 @@ pub(crate) use super::mux::Serve;
 pub(crate) use backoff::Pauses;
 pub(crate) use dial::GREETING;
 pub use failure::{Class, Failure, HostKeyChange};
-pub(crate) use settings::OnTold;
+pub(crate) use settings::OnNotice;
 pub use settings::{
     Alternate, GONE_WITHIN, HostKeyCheck, KEEPALIVE, MAX_RETRY_INTERVAL, OnFailed, Settings,
 };

@@ -74,11 +74,11 @@ pub struct Settings {
     /// must not block. `true` where there was a connection.
     pub on_failed: Option<OnFailed>,
     /// Called with what the server has told in the data of a ping, on the tunnel's own thread: it must not block.
-    pub(crate) on_told: Option<OnTold>,
+    pub(crate) on_notice: Option<OnNotice>,
 }
 
 /// Gets what a server has told.
-pub(crate) type OnTold = Arc<dyn Fn(&[u8]) + Send + Sync>;
+pub(crate) type OnNotice = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Gets a failure, and whether there was a connection until then.
 pub type OnFailed = Box<dyn Fn(&Failure, bool) + Send + Sync>;
@@ -108,7 +108,7 @@ impl Settings {
             ssh: ssh::Config::default(),
             on_connected: None,
             on_failed: None,
-            on_told: None,
+            on_notice: None,
         }
     }
 }
@@ -138,7 +138,7 @@ impl Settings {
             ssh: self.ssh.clone(),
             on_connected: None,
             on_failed: None,
-            on_told: self.on_told.clone(),
+            on_notice: self.on_notice.clone(),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::tunnel::ws::WsWriter;
 const TURN: usize = 16 * 1024;
 
 /// Requests without an answer from which on nothing more is told. Default 16: the keep-alive needs room.
-const MOST_TOLD: usize = 16;
+const MAX_UNANSWERED: usize = 16;
 
 /// A connection that carries many streams.
 pub(in crate::tunnel) struct Mux {
@@ -99,7 +99,7 @@ impl Mux {
 
     /// The connection is in use from now on: its deadline is lifted.
     pub(in crate::tunnel) fn ready(&self) {
-        self.timers().ready(Instant::now());
+        self.timers().mark_ready(Instant::now());
         self.wake_writer();
     }
 
@@ -136,11 +136,11 @@ impl Mux {
     /// Tells the peer something in the data of a ping, which programs of others ignore. False if it is not sent.
     pub(in crate::tunnel) fn notify(&self, data: &[u8]) -> bool {
         let mut session = self.session();
-        let is_told = session.unanswered() < MOST_TOLD
+        let is_sent = session.unanswered() < MAX_UNANSWERED
             && session.request("ping", data, Instant::now()).is_ok();
         drop(session);
         self.flush();
-        is_told
+        is_sent
     }
 
     /// Something has come from the peer.

@@ -54,7 +54,7 @@ pub struct StreamEnd {
 impl StreamEnd {
     /// Nothing more comes or goes: whoever waits for it is woken.
     pub fn end(&self) {
-        self.mux.update(&self.stream, StreamState::broken);
+        self.mux.update(&self.stream, StreamState::on_broken);
         self.mux.flush();
     }
 }
@@ -195,7 +195,8 @@ impl LocalStream {
         // A channel that is gone needs no EOF.
         let _ = self.mux.session().eof(self.stream.channel);
         self.mux.flush();
-        self.mux.update(&self.stream, |state| state.finished(true));
+        self.mux
+            .update(&self.stream, |state| state.on_finished(true));
     }
 
     /// Where one thread carries many streams: `waker` is woken from now on when there is something to
@@ -289,7 +290,7 @@ impl LocalStream {
 
 impl Drop for LocalStream {
     fn drop(&mut self) {
-        self.mux.update(&self.stream, StreamState::broken);
+        self.mux.update(&self.stream, StreamState::on_broken);
         if self.is_deferred {
             self.mux.flush_soon();
         } else {

@@ -149,7 +149,7 @@ impl Mux {
     ) -> Result<(), Error> {
         let is_full = why == ChannelOpenFailure::ResourceShortage;
         self.options.traffic.count_refused(is_full);
-        self.update(stream, StreamState::failed);
+        self.update(stream, StreamState::on_failed);
         self.session().refuse(stream.channel, why, text)
     }
 
@@ -158,13 +158,13 @@ impl Mux {
         match outcome.and_then(|socket| target::still_permitted(socket, may_dial)) {
             Ok(socket) => match Socket::new(socket) {
                 Ok(socket) => self.carry_when_attached(stream, socket),
-                Err(_) => self.update(stream, StreamState::failed),
+                Err(_) => self.update(stream, StreamState::on_failed),
             },
             Err(error) => {
                 log::debug!("cannot connect to a target: {error}");
                 self.options.traffic.count_refused(false);
                 self.target_missed();
-                self.update(stream, StreamState::failed);
+                self.update(stream, StreamState::on_failed);
             }
         }
     }
@@ -232,7 +232,7 @@ impl Mux {
 
     /// The client has confirmed the channel.
     pub(super) fn opened(self: &Arc<Self>, stream: &Arc<Stream>) {
-        let mut effects = stream.state().opened();
+        let mut effects = stream.state().on_opened();
         let visitor = effects.visitor.take();
         self.apply(stream, effects);
         match visitor.map(Socket::new) {
@@ -241,7 +241,7 @@ impl Mux {
                     self.carry_visitor(stream, socket);
                 }
             }
-            Some(Err(_)) => self.update(stream, StreamState::failed),
+            Some(Err(_)) => self.update(stream, StreamState::on_failed),
             None => {}
         }
     }

@@ -24,7 +24,7 @@ pub(in crate::tunnel) trait Handler {
     fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End>;
 
     /// Takes what the peer has told in a ping ([`Mux::tell`]), on the reading thread.
-    fn told(&mut self, _data: &[u8]) {}
+    fn on_notice(&mut self, _data: &[u8]) {}
 }
 
 impl Mux {
@@ -103,11 +103,11 @@ impl Mux {
             }
             Event::Data { channel, data } => {
                 let is_held_back = self.is_held_back();
-                self.update_at(channel, |state| state.data(data, is_held_back));
+                self.update_at(channel, |state| state.on_data(data, is_held_back));
             }
-            Event::Eof { channel } => self.update_at(channel, StreamState::eof),
+            Event::Eof { channel } => self.update_at(channel, StreamState::on_eof),
             Event::Closed { channel } => match self.stream(channel) {
-                Some(stream) => self.update(&stream, StreamState::closed),
+                Some(stream) => self.update(&stream, StreamState::on_closed),
                 None => self.close_channel(channel),
             },
             Event::Writable { channel } => {
@@ -125,7 +125,7 @@ impl Mux {
                 self.options.traffic.count_refused(is_full);
                 let stream = self.streams().remove(&channel);
                 if let Some(stream) = stream {
-                    self.update(&stream, |state| state.refused(is_full));
+                    self.update(&stream, |state| state.on_refused(is_full));
                 }
             }
             Event::GlobalRequest {
@@ -135,10 +135,10 @@ impl Mux {
             } => {
                 self.answer(id, true, b"pong")?;
                 if !data.is_empty() {
-                    handler.told(data);
+                    handler.on_notice(data);
                 }
             }
-            Event::RequestReply { id, round_trip, .. } if self.timers().answered(id) => {
+            Event::RequestReply { id, round_trip, .. } if self.timers().take_answer(id) => {
                 self.timed(round_trip);
                 // The writer thread sleeps until this answer is late; now the next ping counts.
                 self.timers_changed.notify_all();

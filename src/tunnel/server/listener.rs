@@ -68,7 +68,7 @@ impl Server {
         });
         let of_thread = Arc::clone(&state);
         let accept = move |accepted: io::Result<(TcpStream, SocketAddr)>| {
-            let taken = accepted.and_then(|(socket, peer)| take(&of_thread, (socket, None), peer));
+            let taken = accepted.and_then(|(socket, peer)| take(&of_thread, socket, None, peer));
             taken.err().map(|error| {
                 log::warn!("client refused: {error}");
                 AFTER_ERROR
@@ -144,7 +144,7 @@ impl Intake {
         peer: SocketAddr,
         request: UpgradeRequest,
     ) -> Result<(), Refusal> {
-        let taken = take(&self.0, (socket, Some(request)), peer);
+        let taken = take(&self.0, socket, Some(request), peer);
         let is_taken = taken.unwrap_or_else(|error| {
             log::warn!("client refused: {error}");
             false
@@ -157,7 +157,8 @@ impl Intake {
 /// Serves a client on a thread of its own; false if it may not come now.
 fn take(
     state: &Arc<ServerState>,
-    client: (TcpStream, Option<UpgradeRequest>),
+    socket: TcpStream,
+    request: Option<UpgradeRequest>,
     peer: SocketAddr,
 ) -> io::Result<bool> {
     let Some(working) = state.working.lock().clone() else {
@@ -165,7 +166,7 @@ fn take(
     };
     let Some(permit) = state.clients.take(peer.ip()) else {
         count(&state.stats.turned_away);
-        state.tell_turned_away(format_args!("{peer}: refused: too many connections"));
+        state.log_refused(format_args!("{peer}: refused: too many connections"));
         return Ok(false);
     };
     let state = Arc::clone(state);
@@ -174,7 +175,7 @@ fn take(
         .name("tunnel-client".into())
         .stack_size(STACK)
         .spawn(move || {
-            connection::run(&state, client, peer, &permit);
+            connection::run(&state, socket, request, peer, &permit);
             drop((permit, working));
         })?;
     Ok(true)

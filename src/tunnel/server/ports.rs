@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::permits::StreamPermits;
-use super::policy::Visits;
+use super::policy::PortAccess;
 use super::stats::{ServerStats, count};
 use crate::net::Acceptor;
 use crate::net::resolve::resolve;
@@ -69,12 +69,12 @@ impl Ports {
         &self,
         remote: &Remote,
         owner: &str,
-        visits: Visits,
+        access: PortAccess,
         mux: &Arc<Mux>,
     ) -> io::Result<()> {
         let addresses = resolve(&remote.local_host, remote.local_port)?;
         let address = *addresses.first().expect("a resolved host has an address");
-        self.bind_at(address, remote, (owner, visits), mux)
+        self.bind_at(address, remote, owner, access, mux)
     }
 
     /// Listens on `address` for `mux`. A port that its owner's dead connection still holds is
@@ -83,7 +83,8 @@ impl Ports {
         &self,
         address: SocketAddr,
         remote: &Remote,
-        (owner, visits): (&str, Visits),
+        owner: &str,
+        access: PortAccess,
         mux: &Arc<Mux>,
     ) -> io::Result<()> {
         let key = PortKey::Address(address);
@@ -94,7 +95,7 @@ impl Ports {
             mux: Arc::clone(mux),
             target: Arc::clone(&target),
             owner: owner.to_owned(),
-            visits,
+            access,
             permits: self.permits.clone(),
             stats: Arc::clone(&self.stats),
         };
@@ -269,7 +270,7 @@ struct PortListener {
     mux: Arc<Mux>,
     target: Arc<str>,
     owner: String,
-    visits: Visits,
+    access: PortAccess,
     permits: StreamPermits,
     stats: Arc<ServerStats>,
 }
@@ -292,9 +293,9 @@ impl PortListener {
 
     fn serve(&self, visitor: TcpStream, address: IpAddr) {
         count(&self.stats.visitors);
-        if !(self.visits.may_come)(address) {
+        if !(self.access.may_come)(address) {
             count(&self.stats.not_allowed);
-            let refusal = (self.visits.refusal)(address);
+            let refusal = (self.access.refusal)(address);
             if !refusal.is_empty() {
                 self.mux.notify(&refusal);
             }
@@ -303,7 +304,7 @@ impl PortListener {
         match self.permits.take(&self.owner, address) {
             Some(permit) => {
                 self.mux
-                    .serve_visitor(visitor, &self.target, &self.visits.stats, permit)
+                    .serve_visitor(visitor, &self.target, &self.access.stats, permit)
             }
             None => {
                 count(&self.stats.too_many);

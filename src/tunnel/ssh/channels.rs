@@ -19,14 +19,14 @@ use super::ids::ChannelId;
 use super::limits::{self, ChannelLimits};
 use super::names::msg;
 use super::output::Output;
-use super::window::{Budget, Window};
+use super::window::{Window, WindowBudget};
 use super::wire::{Fields, Put, capped, wide};
 
 /// All channels of a connection.
 pub(super) struct Channels {
     table: HashMap<u32, Channel>,
     next: u32,
-    budget: Budget,
+    budget: WindowBudget,
     /// Channels that wait for room in the output, the longest waiting first.
     waiting: VecDeque<u32>,
     /// A channel that was woken has queued nothing: its quantum is the next one's.
@@ -39,7 +39,7 @@ impl Channels {
         Self {
             table: HashMap::new(),
             next: 0,
-            budget: Budget::new(limits),
+            budget: WindowBudget::new(limits),
             waiting: VecDeque::new(),
             quantum_unused: false,
         }
@@ -148,11 +148,12 @@ impl Channels {
     }
 
     /// Answers whether the peer was told.
-    pub(super) fn consumed(
+    pub(super) fn consume(
         &mut self,
         channel: ChannelId,
         bytes: usize,
-        (now, round_trip): (Instant, Option<Duration>),
+        now: Instant,
+        round_trip: Option<Duration>,
         out: &mut Output,
     ) -> Result<bool, Error> {
         let entry = find(&mut self.table, channel, |entry| !entry.released)?;

@@ -13,7 +13,7 @@ use super::cipher::OpeningKey;
 use super::error::Error;
 use super::event::Event;
 use super::hostkey::{HostKey, ServerKey};
-use super::kex_crypto::{EphemeralKey, Hash, Keys, Secret, Transcript};
+use super::kex_crypto::{EphemeralKey, Hash, Keys, SharedSecret, Transcript};
 use super::names::msg;
 use super::negotiate::{Algorithms, Proposal};
 use super::output::{Output, SealKeys};
@@ -254,7 +254,7 @@ impl KeyExchange {
     fn switch(
         &mut self,
         algorithms: &Algorithms,
-        secret: &Secret,
+        secret: &SharedSecret,
         hash: &Hash,
         out: &mut Output,
     ) -> Result<(), Error> {

@@ -331,7 +331,7 @@ impl Reader {
         lock: &mut impl SessionLock,
     ) -> Result<Event<'static>, Error> {
         let (channel, data) = self.data(payload, 4, lock)?;
-        match lock.session().consumed(channel, data.len(), now) {
+        match lock.session().consume(channel, data.len(), now) {
             Err(Error::Flooded) => Err(Error::Flooded),
             // A channel closed here meanwhile needs no more window.
             _ => Ok(Event::Handled),
