@@ -31,9 +31,9 @@ pub(crate) struct Client {
 
 #[derive(Clone)]
 enum Program {
-    /// One that runs, by its API's address.
+    /// A running program, by its API's address.
     At(SocketAddr),
-    /// One that is in this process.
+    /// A program in this process.
     Here(Arc<dyn Service>),
 }
 
@@ -43,7 +43,7 @@ pub(crate) trait Service: Handler {
     fn next_change(&self, id: &str) -> Receiver<()>;
 }
 
-/// Why a call has no `data`.
+/// Reason that a call has no `data`.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// No answer from this address.

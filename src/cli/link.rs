@@ -81,7 +81,7 @@ pub(super) fn unfit(wish: &str) -> Option<String> {
     ))
 }
 
-/// Why a site cannot be called exactly so: letters are lost, or what is left is no name.
+/// Reason that a site cannot be called exactly so: letters are lost, or what is left is no name.
 fn why_unfit(wish: &str) -> Option<&'static str> {
     let wished = names::label(wish);
     let letters = |text: &str| text.chars().filter(|one| one.is_alphanumeric()).count();

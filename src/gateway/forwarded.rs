@@ -109,7 +109,7 @@ impl ForwardedOrigin {
         }
     }
 
-    /// That of a visitor of whom this alone is known.
+    /// Origin of a visitor of whom only this is known.
     pub(super) fn of(source: IpAddr, secure: bool) -> ForwardedOrigin {
         ForwardedOrigin {
             chain: vec![source],

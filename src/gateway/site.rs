@@ -58,7 +58,7 @@ pub struct Site {
     /// Its number in cookies: another one ends all sign-ins. A relay alone counts it in memory; in a fleet it is the
     /// generation, which all relays know.
     pub epoch: u64,
-    /// How often everybody was signed out, as it is stored.
+    /// Number of sign-outs of everybody, as stored.
     pub generation: u64,
     /// When its name was taken from who had it before, in seconds since 1970: what browsers keep of that is not its own.
     pub renamed_at: Option<u64>,

@@ -126,7 +126,7 @@ impl Rules for SiteRules<'_> {
 }
 
 impl<'a> SiteRules<'a> {
-    /// Those of a request on these terms.
+    /// Rules of a request in this context.
     pub(super) fn new(
         gateway: &'a GatewayState,
         head: &'a Head,

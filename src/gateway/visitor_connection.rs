@@ -391,8 +391,8 @@ impl VisitorConnection {
         is_one_visitors && request.head.framing == Framing::Length(0)
     }
 
-    /// Returns a number that distinguishes the visitor from others of one address; 0 at a connector, where each stream is
-    /// one visitor's.
+    /// Returns a number that distinguishes the visitor from others of one address; 0 at a connector, where each stream
+    /// is one visitor's.
     fn identity(&self, head: &Head) -> u64 {
         if self.gateway.connector_side.is_some() {
             return 0;

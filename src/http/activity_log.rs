@@ -114,7 +114,7 @@ impl<R: Record> ActivityLog<R> {
         self.state.lock().last
     }
 
-    /// How many records there were.
+    /// Number of records since the connection was made.
     pub fn count(&self) -> u64 {
         let state = self.state.lock();
         state.last - state.before

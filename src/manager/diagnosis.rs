@@ -33,7 +33,7 @@ pub struct ServerReport {
     pub quick_setup: Option<Result<SetupEndpoint, NoAnswer>>,
 }
 
-/// Why there is no connection.
+/// Reason that there is no connection.
 pub enum ConnectionProblem {
     /// It is not reached.
     Network(NoAnswer),
@@ -97,8 +97,8 @@ pub fn look_at_server(server: &ServerUrl) -> ServerReport {
     look
 }
 
-/// Asks a relay of ours for the standing of this connector; none if it never enrolled, or the server cannot be asked. It
-/// waits for the network. The password is sent as for a sign-in: not off this machine without TLS.
+/// Asks a relay of ours for the standing of this connector; none if it never enrolled, or the server cannot be asked.
+/// It waits for the network. The password is sent as for a sign-in: not off this machine without TLS.
 pub fn look_at_standing(
     server: &ServerUrl,
     credentials: &Credentials,
@@ -121,7 +121,7 @@ fn connect(endpoint: &Endpoint) -> Result<(), ConnectionProblem> {
     }
 }
 
-/// Why a server that is to be known may be of no use.
+/// Reason that a server that is to be known may be of no use.
 pub enum ServerProblem {
     /// Nothing answers there.
     Unreachable(NoAnswer),

@@ -97,7 +97,7 @@ pub struct Options {
     pub notices: Vec<String>,
 }
 
-/// Why it could not start.
+/// Reason that it could not start.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
@@ -317,7 +317,7 @@ impl Running {
         core.connections.wake_all();
     }
 
-    /// How many applications there are, and how many of them are connected at the start.
+    /// Numbers of applications, and of those that are connected at the start.
     pub fn applications(&self) -> (usize, usize) {
         let apps = self.core.apps.list().unwrap_or_default();
         (

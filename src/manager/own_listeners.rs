@@ -26,7 +26,7 @@ pub(crate) struct RegisteredListener {
 }
 
 impl OwnListeners {
-    /// Those that stay to the end.
+    /// Listeners that stay to the end.
     pub(super) fn new(fixed: Vec<FixedListener>) -> Self {
         Self(Arc::new(Mutex::new(fixed)))
     }

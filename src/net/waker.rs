@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 pub(crate) struct Waker(imp::WakerEnds);
 
 impl Waker {
-    /// One that is not readable.
+    /// A pair that is not readable.
     pub(crate) fn new() -> io::Result<Self> {
         imp::WakerEnds::new().map(Self)
     }

@@ -6,7 +6,7 @@ use super::grant::Grant;
 use crate::store::expiry::{Clocks, Expiry};
 use crate::sync::Mutex;
 
-/// How long a guest's account lives where nothing is said.
+/// Default life of a guest's account.
 pub const GUESTS_LIFE: Duration = crate::limits::GUEST_LIFE;
 
 /// A temporary account that may read what is listed and nothing else.

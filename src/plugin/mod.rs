@@ -96,7 +96,7 @@ impl WebClients for NoPlugins {
     fn sweep(&self, _: &str, _: Database) {}
 }
 
-/// Why a database is not served.
+/// Reason that a database is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotServed {
     /// For the person.

@@ -17,7 +17,7 @@ use crate::http::{
 use crate::store::time::serialize_rfc3339;
 use crate::sync::{Changes, Mutex};
 
-/// How long a visitor counts as present after a request.
+/// Time that a visitor counts as present after a request.
 const PRESENT: Duration = Duration::from_secs(60);
 
 /// Visitors whose lines are counted apart at once; those beyond are counted together.
@@ -104,7 +104,7 @@ impl Record for StatementRecord {
     const MOST: usize = crate::limits::STATEMENT_LOG;
     const MOST_BYTES: usize = 1024 * 1024;
 
-    /// Those of its text.
+    /// Bytes of its text.
     fn bytes(&self) -> usize {
         self.sql.as_ref().map_or(0, String::len)
     }

@@ -24,7 +24,7 @@ const NUMBERS: RangeInclusive<u16> = 30_000..=65_000;
 /// By how much two calls for the same end may differ: each counts in whole seconds.
 const ROUNDING: Duration = Duration::from_secs(1);
 
-/// Why nothing is assigned.
+/// Reason that nothing is assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AllocError {
     /// The connector has as many applications as one may.

@@ -38,7 +38,7 @@ const SLOW_CALLS: usize = 16;
 /// Connectors' calls that workers answer at once. Default 5 of their 8: a change waits for its save, and a balancer that is
 /// not told meanwhile that the relay is well takes everybody away from it.
 const CALLS_OF_WORKERS: usize = 5;
-/// Those that are answered beside them, each by a thread of its own. Default 64.
+/// Further calls that are answered, each by a thread of its own. Default 64.
 const EXTRA_CALLS: usize = 64;
 /// Bytes of the stack of such a call's thread. Default 256 KiB; code that is not optimised needs more.
 const SLOW_STACK: usize = if cfg!(debug_assertions) { 1024 } else { 256 } * 1024;

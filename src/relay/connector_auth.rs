@@ -30,7 +30,7 @@ pub(super) enum Admission {
     Open,
 }
 
-/// Why somebody is not let in.
+/// Reason that a connector is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AuthError {
     WrongPassword,

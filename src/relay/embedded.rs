@@ -43,7 +43,7 @@ pub struct EmbeddedRelay {
     _instance: Instance,
 }
 
-/// Why there is none.
+/// Reason that there is none.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum NotEmbedded {

@@ -24,7 +24,7 @@ const MAX_USERS: usize = 1000;
 const MAX_USES: u32 = crate::limits::INVITE_USES;
 /// The longest that an invite is good for. Default a year.
 const LONGEST: Duration = crate::limits::INVITE_LONGEST;
-/// How long it is unless that is said. Default a week.
+/// Default life of an invite. Default a week.
 const USUAL_LIFE: Duration = crate::limits::INVITE_LIFE;
 /// Characters of a label.
 const MAX_LABEL: usize = 100;
@@ -36,9 +36,9 @@ const EARLIER: &str = "common";
 pub struct InviteTerms {
     /// Whom it is for; may be empty.
     pub label: String,
-    /// How many connectors it lets in.
+    /// Number of connectors it lets in.
     pub uses: u32,
-    /// How long it is good for.
+    /// Validity.
     pub life: Duration,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Invite {
     /// None where it is good without end.
     #[serde(default)]
     pub(super) expires: Option<String>,
-    /// How many connectors it lets in; none for any number.
+    /// Number of connectors it lets in; none for any number.
     #[serde(default)]
     uses: Option<u32>,
     #[serde(default)]
@@ -147,7 +147,7 @@ impl Invites {
         self.0.iter().any(|invite| invite.check(now).is_ok())
     }
 
-    /// How many are kept, good or not.
+    /// Number of kept invites, valid or not.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

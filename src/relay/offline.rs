@@ -28,7 +28,7 @@ pub struct Recovered {
     pub aside: Vec<PathBuf>,
     /// Parts that could not be read, in a few words each.
     pub lost: Vec<String>,
-    /// How many of each are there now: connectors, revoked ones, and invites.
+    /// Numbers after the repair: connectors, revoked ones, and invites.
     pub kept: [usize; 3],
 }
 

@@ -11,7 +11,7 @@ use crate::http::auth::{Code, CookieKey, Lifetime, Scope, SignIn, SignInOutcome,
 use crate::store::expiry::Clocks;
 use crate::store::random;
 
-/// How long a link signs in: it is opened at once, and what stays in a terminal is worth nothing.
+/// Time that a link signs in: it is opened at once, and what stays in a terminal is worth nothing.
 const LINK_LIFE: Duration = crate::limits::LINK_LIFE;
 
 /// Knows the operator of this relay.

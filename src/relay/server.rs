@@ -110,7 +110,7 @@ pub struct Running {
     /// Serves the figures, where they are asked for.
     figures: Option<Server>,
     tunnels: tunnel::Server,
-    /// How many requests of visitors run.
+    /// Number of visitors' requests that run.
     running: Box<dyn Fn() -> usize + Send + Sync>,
     /// Looks what other relays change, where there are any.
     watch: Option<Watch>,
@@ -157,7 +157,7 @@ impl RelayInstance {
     }
 }
 
-/// Why a relay cannot start.
+/// Reason that a relay cannot start.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {

@@ -43,7 +43,7 @@ pub(super) const LOOK: Duration = Duration::from_secs(2);
 /// Time for a look before a visitor is told that a site is unknown. Default 100 ms: whoever tries names waits for each.
 const VISITOR_LOOK: Duration = Duration::from_millis(100);
 
-/// Why a relay that others reach gives no public port unless its operator says so.
+/// Reason that a relay that others reach gives no public port unless its operator says so.
 const NO_PORTS: &str = "this relay gives no public ports, only web sites. A port on the sites' address would receive \
     their visitors' cookies. The operator can add --port-listen IP, an address no site name points to, or accept \
     this with --shared-host-ports";
@@ -82,7 +82,7 @@ pub(super) struct Connects {
     pub(super) lookout: Lookout,
 }
 
-/// Why a call gets nothing.
+/// Error of a call.
 enum SetupError {
     /// The free port that was found is another's by now.
     Outdated,

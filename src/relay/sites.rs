@@ -68,7 +68,7 @@ struct SiteTerms {
     /// When it ends, as it is stored: another one is another end.
     expires: Option<String>,
     expiry: Option<Expiry>,
-    /// How often all that its visitors had was ended.
+    /// Number of times that everything its visitors had was ended.
     epoch: u64,
     /// Counters of its public port; none for a site.
     visits: Option<Arc<PortStats>>,

@@ -128,7 +128,7 @@ impl<T> std::ops::Deref for Volatile<T> {
     }
 }
 
-/// One that was turned out.
+/// A revoked connector.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Revocation {

@@ -64,7 +64,7 @@ pub(super) struct Overview {
     held: Held,
     /// All relays that have this state, where it is several.
     pub(super) fleet: Option<FleetOverview>,
-    /// How many have a tunnel, of how many.
+    /// Number with a tunnel, and of all.
     pub(super) connectors: (usize, usize),
     pub(super) sites: (usize, usize),
     pub(super) ports: (usize, usize),
@@ -133,7 +133,7 @@ pub(super) struct PageRequest<'a> {
     /// In their names, and in what they share; empty for all.
     pub(super) search: &'a str,
     pub(super) order: Order,
-    /// How many are left out at first.
+    /// Number of connectors to skip.
     pub(super) offset: usize,
     /// The connectors end with the one that makes so many lines with its applications.
     pub(super) lines: usize,
@@ -157,7 +157,7 @@ pub(super) enum Order {
 /// The connectors that were asked for.
 pub(super) struct ConnectorPage {
     pub(super) connectors: Vec<api::Connector>,
-    /// How many there are on all pages.
+    /// Number of connectors on all pages.
     pub(super) matching: usize,
     /// The next page's offset, where there is one.
     pub(super) next: Option<usize>,

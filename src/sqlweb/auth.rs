@@ -27,7 +27,7 @@ const OWNER: u64 = 0;
 #[derive(Default)]
 struct GuestCode {
     code: Option<Code>,
-    /// How often one was set: who came in by an earlier one is signed in no more.
+    /// Number of codes set so far: who came in by an earlier one is signed in no more.
     number: u64,
 }
 

@@ -170,7 +170,7 @@ pub(crate) enum DbError {
     Client(std::io::Error),
 }
 
-/// Why a statement was stopped before its end.
+/// Reason that a statement was stopped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopCause {
     /// `POST /api/cancel`.
@@ -196,7 +196,7 @@ impl StopCause {
         }
     }
 
-    /// Why the server was told to stop, where it cannot be said that it did.
+    /// Reason that the server was told to stop, where it cannot be said that it did.
     fn reason(self) -> &'static str {
         match self {
             Self::Cancelled => "it was cancelled",

@@ -29,7 +29,7 @@ const MAX_THREADS: usize = 96;
 /// Stack of such a thread: the driver's deepest call is a TLS read.
 const STACK: usize = 256 << 10;
 
-/// How often statements are looked at for the time limit, and connections for idleness.
+/// Pause between two looks at statements for the time limit, and connections for idleness.
 const ROUND: Duration = Duration::from_secs(1);
 
 /// One running web client.

@@ -56,7 +56,7 @@ pub(crate) struct Use {
 }
 
 impl Visitors {
-    /// Those of a web client at `port`; counted where it `is_shared`.
+    /// Visitors of a web client at `port`; counted where it `is_shared`.
     pub(crate) fn new(port: u16, hosts: HostPolicy, is_shared: bool) -> Self {
         Self {
             port,

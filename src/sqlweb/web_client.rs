@@ -55,7 +55,7 @@ pub struct WebClient {
     watcher: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// Why the web client could not start. `Display` is the message for the person.
+/// Reason that the web client could not start. `Display` is the message for the person.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {

@@ -26,7 +26,7 @@ pub struct TunnelGroup {
     fleet: Option<FleetView>,
 }
 
-/// Those that are at work: one alone, or in a fleet one for each [`TunnelSlot`].
+/// Tunnels at work: one alone, or in a fleet one for each [`TunnelSlot`].
 struct Tunnels {
     first: Arc<Tunnel>,
     second: Option<Arc<Tunnel>>,
@@ -57,7 +57,7 @@ struct GroupState {
     signal: Option<Sender<()>>,
     connected: Receiver<()>,
     since: Option<SystemTime>,
-    /// How often one was where none was.
+    /// Number of times that a tunnel was up while none was before.
     connections: u64,
 }
 

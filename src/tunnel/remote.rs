@@ -39,7 +39,7 @@ pub struct Remote {
     pub remote_port: u16,
 }
 
-/// Why a remote cannot be used.
+/// Reason that a remote cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RemoteError {

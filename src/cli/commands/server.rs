@@ -119,8 +119,8 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// Why a new server is not reached, and why it would refuse this machine without a token; fails where it refuses the
-/// token.
+/// Reason that a new server is not reached, and why it would refuse this machine without a token; fails where it
+/// refuses the token.
 fn look(typed: &str, token: Option<&String>) -> Result<(Option<Failure>, Option<String>), Failure> {
     let url = ServerUrl::parse(typed, true).map_err(|why| ADD.usage(why))?;
     let credentials = CredentialStore::new(data_dir()?).load(url.origin())?;

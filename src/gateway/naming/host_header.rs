@@ -1,7 +1,7 @@
 //! The one name and scheme by which an application is asked, and which addresses are its own. Text in, text out.
 //!
-//! An application compares what it hears of itself: Rails checks `X-Forwarded-Host` as it does `Host`, and `WebOrigin`
-//! against the scheme in `X-Forwarded-Proto`; Django checks `WebOrigin` against `Host` and its own scheme; Express, Symfony
+//! An application compares what it hears of itself: Rails checks `X-Forwarded-Host` as it does `Host`, and `Origin`
+//! against the scheme in `X-Forwarded-Proto`; Django checks `Origin` against `Host` and its own scheme; Express, Symfony
 //! and Next believe `X-Forwarded-Host` first. So all of it says the same:
 //!
 //! | line                                 | `visitor`         | `target`          | NAME              |
@@ -11,7 +11,7 @@
 //! | `X-Forwarded-Host`, `Forwarded` host | the site's        | its address       | NAME              |
 //! | `X-Forwarded-Proto`, `-` proto       | the site's        | its own scheme    | its own scheme    |
 //! | `X-Forwarded-Port`                   | the site's        | port of `Host`    | port of `Host`    |
-//! | `WebOrigin` and `Referer` of the site   | as sent           | its address       | NAME              |
+//! | `Origin` and `Referer` of the site      | as sent           | its address       | NAME              |
 //! | `X-Forwarded-Server`, `-Ssl` etc.    | left out          | left out          | left out          |
 //! | `X-Forwarded-For`, `X-Real-IP`       | visitor's address | visitor's address | visitor's address |
 //!
@@ -64,7 +64,7 @@ pub(in crate::gateway) struct UpstreamHost<'a> {
 }
 
 impl Naming {
-    /// That of an application at `ip` and `port`, which speaks TLS or not, with the setting `host_header`, at a site
+    /// Naming of an application at `target`, which speaks TLS or not, with the setting `host_header`, at a site
     /// with this URL; that may be empty where the server gave none.
     pub(crate) fn new(
         host_header: &str,

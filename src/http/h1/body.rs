@@ -218,7 +218,7 @@ impl Body {
         self.is_answer && byte == b'\n' && !follows_cr
     }
 
-    /// How many of `available` bytes are data; `None` where framing is expected.
+    /// Number of `available` bytes that are data; `None` where framing is expected.
     fn data(&mut self, available: usize) -> Option<usize> {
         let (left, counted) = match self.state {
             BodyState::UntilClose => return Some(available),

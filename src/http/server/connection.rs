@@ -32,7 +32,7 @@ pub(super) struct CarriedState {
 }
 
 impl CarriedState {
-    /// That of a new one.
+    /// State of a new connection.
     pub(super) fn new(handler: Option<Box<dyn ConnectionHandler>>) -> CarriedState {
         let inbox = Vec::new();
         CarriedState { handler, inbox }
@@ -154,7 +154,7 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         }
     }
 
-    /// Why it ends; none where it is to be parked, with an empty inbox.
+    /// Returns the reason of its end; none where it is to be parked, with an empty inbox.
     fn run(
         &mut self,
         mut handler: Option<&mut (dyn ConnectionHandler + 'static)>,

@@ -158,7 +158,7 @@ pub trait ClientConnection: Client {
     /// The caps and timeouts that hold for the connection.
     fn limits(&self) -> &Limits;
 
-    /// How many requests can run at once, those of the server's own names among them.
+    /// Number of requests that can run at once, those of the server's own names among them.
     fn capacity(&self) -> usize;
 
     /// Room for a stream and its descriptors; `None` when there are too many. Then the connection

@@ -29,7 +29,7 @@ pub(crate) struct RequestReader<S> {
     pub(crate) inbox: Vec<u8>,
 }
 
-/// Why a connection ends.
+/// End of a connection.
 pub(crate) enum ConnectionEnd {
     /// Nothing is left to say.
     Silent,

@@ -40,7 +40,7 @@ impl ServerState {
         self.is_stopping() || self.draining.load(Ordering::Relaxed)
     }
 
-    /// How many requests can run at once.
+    /// Number of requests that can run at once.
     pub(super) fn capacity(&self) -> usize {
         self.table.max.min(self.exchanges.for_sites())
     }

@@ -104,7 +104,7 @@ impl<'a> ServersView<'a> {
         })
     }
 
-    /// Those of the list, those of the applications, and the one of all.
+    /// Servers of the list, of the applications, and the one of all.
     fn origins(&self) -> Vec<ServerUrl> {
         let kept = self.servers.list.all();
         let kept = kept.filter_map(|(_, known)| ServerUrl::parse(&known.url, true).ok());

@@ -388,7 +388,7 @@ impl ConnectionWork<'_> {
         }
     }
 
-    /// One that was removed or ended while its connection began has none, nor a record that says so for ever.
+    /// Ends the connection of an application that was removed or ended while it began.
     fn still_wanted(&self) -> Result<(), Ended> {
         let stored = self.core.apps.find(&self.app.id);
         if let Ok(stored) = &stored {

@@ -32,7 +32,7 @@ pub(crate) struct Connections {
 #[derive(Default)]
 struct ConnectionMap {
     active: HashMap<String, Arc<ConnectionRecord>>,
-    /// Those that were ended and still give back what they hold, by application.
+    /// Ended connections that still release what they hold, by application.
     ending: HashMap<String, Receiver<()>>,
     /// The last connections of applications whose time is over, for what they came to.
     lapsed: HashMap<String, Arc<ConnectionRecord>>,
@@ -130,7 +130,7 @@ impl Connections {
         Some(result).filter(|result| result.status != ConnectionState::Disconnected)
     }
 
-    /// How many there are of each status through the server with this origin: it learns nothing of the others.
+    /// Number of connections of each status through the server with this origin: it learns nothing of the others.
     pub(crate) fn counts(&self, origin: &str) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::from([("connecting", 0), ("connected", 0), ("failed", 0)]);
         for state in self.through(origin).into_values() {
@@ -327,7 +327,7 @@ impl ConnectionMap {
         Some(active)
     }
 
-    /// How many applications are, or are to be, connected through a server.
+    /// Number of applications that are, or are to be, connected through a server.
     fn in_words_through(&self, origin: &str) -> String {
         let through =
             |active: &&Arc<ConnectionRecord>| active.is_through(origin) && active.has_place();

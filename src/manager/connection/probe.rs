@@ -74,7 +74,7 @@ pub(crate) fn answers(app: &AppConfig) -> Result<(), String> {
 }
 
 impl Probe {
-    /// That of an application with its own address.
+    /// Probe of an application with its own address.
     pub(super) fn of(
         app: &AppConfig,
         names: Option<Arc<SiteNames>>,
@@ -297,7 +297,7 @@ fn head(mut stream: impl Read + Write, request: &[u8], name: &str) -> Result<Hea
 }
 
 impl HeadAnswer {
-    /// One that begins so; only where it leads elsewhere more of it is read.
+    /// An answer that begins so; only where it leads elsewhere more of it is read.
     fn of(mut said: Vec<u8>, mut rest: impl Read) -> Self {
         // An answer that breaks off is judged by its beginning.
         let _ = read_more(&mut said, &mut rest, HEAD, |said| status(said).is_some());

@@ -1,5 +1,5 @@
-//! One connection, from two sides: its thread ([`ConnectionOwner`]), which alone changes it, and all others, which read what
-//! that has published and give it commands ([`ConnectionRecord`]).
+//! One connection, from two sides: its thread ([`ConnectionOwner`]), which alone changes it, and all others, which read
+//! what that has published and give it commands ([`ConnectionRecord`]).
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;

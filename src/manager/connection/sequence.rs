@@ -320,9 +320,9 @@ impl ConnectionWork<'_> {
         Ok(tunnel)
     }
 
-    /// Logs failures of its tunnel while the main tunnel is connected; else the main tunnel's failure is logged, once for
-    /// all. A connected tunnel shows that the server answers. Returns the channel that gets a message when the server is
-    /// missed again and again.
+    /// Logs failures of its tunnel while the main tunnel is connected; else the main tunnel's failure is logged, once
+    /// for all. A connected tunnel shows that the server answers. Returns the channel that gets a message when the
+    /// server is missed again and again.
     fn watch_failures(&self, settings: &mut Settings, origin: &str) -> Receiver<()> {
         let (miss, missed) = crossbeam_channel::bounded(1);
         let (misses, is_logged) = (

@@ -65,7 +65,7 @@ pub(super) enum Awaited {
 }
 
 impl ConnectionStatus {
-    /// That of a connection of `app` that begins.
+    /// Status of a connection of `app` that begins.
     pub(super) fn new(app: &AppConfig, step: Step, stopped: Receiver<()>) -> Self {
         Self {
             active_settings: app.clone(),

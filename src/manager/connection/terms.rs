@@ -1,6 +1,6 @@
 //! Changes that apply to a running connection: its end, its code, who may come, signing everybody out,
-//! and what is written of visitors. This end follows at once; the server gets it with one more quick-setup call, which is
-//! repeated until it succeeds.
+//! and what is written of visitors. This end follows at once; the server gets it with one more quick-setup call, which
+//! is repeated until it succeeds.
 
 use std::time::{Duration, Instant};
 

@@ -41,7 +41,7 @@ pub(super) struct HealthWatch {
     due: Option<Instant>,
 }
 
-/// Why there is nothing more to watch.
+/// Reason that there is nothing more to watch.
 pub(super) enum WatchEnd {
     /// The stop signal was given.
     Stopped,
@@ -89,8 +89,8 @@ impl HealthWatch {
         true
     }
 
-    /// Until the connection is to end, or there is something else to do: at `pending` at the latest, or at `due`, or when
-    /// the tunnel's server is missed.
+    /// Until the connection is to end, or there is something else to do: at `pending` at the latest, or at `due`, or
+    /// when the tunnel's server is missed.
     pub(super) fn run(
         &mut self,
         record: &ConnectionOwner,

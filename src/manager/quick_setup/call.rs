@@ -49,7 +49,7 @@ pub(super) struct Reply {
     pub(super) status: u16,
     /// How far inside the network the server was reached; behind a proxy a name counts as public.
     pub(super) server_class: AddressClass,
-    /// How long the server asks to wait.
+    /// Time that the server asks to wait.
     pub(super) retry_after: Option<Duration>,
     pub(super) body: Zeroizing<Vec<u8>>,
 }
@@ -102,7 +102,7 @@ pub struct SetupEndpoint {
     pub clock: Option<SystemTime>,
 }
 
-/// Why a server does not answer, with the advice that fits its cause.
+/// Reason that a server does not answer, with the advice that fits its cause.
 #[derive(Default)]
 pub struct NoAnswer {
     /// Message.
@@ -190,7 +190,7 @@ fn reply(mut response: Response<Body>) -> Result<Reply, ureq::Error> {
     })
 }
 
-/// How long to wait from `now` on: the header (RFC 9110 §10.2.3) has seconds or a date. `None` for anything else.
+/// Time to wait from `now` on: the header (RFC 9110 §10.2.3) has seconds or a date. `None` for anything else.
 fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     let is_number = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());

@@ -80,7 +80,8 @@ pub enum ConnectorStanding {
     Revoked,
 }
 
-/// Asks a relay of ours by releasing an application that does not exist; nothing changes. None if no such relay answers.
+/// Asks a relay of ours by releasing an application that does not exist; nothing changes. None if no such relay
+/// answers.
 pub(crate) fn standing(server: &ServerUrl, credentials: &Credentials) -> Option<ConnectorStanding> {
     let reply = call::release(server, credentials, "none", TIMEOUT).ok()?;
     let said = String::from_utf8_lossy(&reply.body);

@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::redact::SentSecrets;
 use crate::manager::ServerUrl;
 
-/// How often a server is asked at most.
+/// Maximum number of attempts.
 pub const ATTEMPTS: u32 = crate::limits::SETUP_ATTEMPTS;
 
 /// A call's stack, in bytes: TLS fits in a debug build too.
@@ -50,7 +50,7 @@ pub struct Wait {
     pub attempt: u32,
     /// When the next one begins.
     pub until: Instant,
-    /// Why it is needed.
+    /// Reason that it is needed.
     pub reason: String,
 }
 

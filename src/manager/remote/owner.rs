@@ -21,12 +21,12 @@ use crate::tunnel::ws::Endpoint;
 /// Name under which the key of a server's fleet is pinned: no address looks like it.
 const FLEET: &str = "fleet";
 
-/// Why an answer is not taken that does not say what the server sees to, though earlier ones did: a code in it would
-/// take the place of the application's own.
+/// Reason that an answer is not taken that does not say what the server sees to, though earlier ones did: a code in it
+/// would take the place of the application's own.
 const NO_RELAY_ANY_MORE: &str = "the server was a postern relay and no longer answers as one: ask its operator, or \
     reset its identity";
 
-/// Why there is no main tunnel where nothing of a server's answer is kept, or no more.
+/// Reason that there is no main tunnel where nothing of a server's answer is kept, or no more.
 const INCOMPLETE: &str = "the connector data is incomplete: connect again";
 
 /// The owner of one server's state; [`ServerOwner::run`] is its thread.

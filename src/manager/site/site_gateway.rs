@@ -87,7 +87,7 @@ pub(crate) struct SiteNames {
 }
 
 impl SiteNames {
-    /// Those of an application that a server has set up so.
+    /// Names of an application, as its server has set it up.
     pub(crate) fn of(app: &AppConfig, setup: &Setup) -> SiteNames {
         let is_tls = app.protocol == Protocol::Https;
         let server = if setup.is_of_relay() {
@@ -115,7 +115,7 @@ impl SiteNames {
         self.is_self_named.load(Ordering::Relaxed)
     }
 
-    /// Why an answer of the last [`RECENT`] could not be passed on, if one could not.
+    /// Reason that an answer of the last [`RECENT`] could not be passed on, if one could not.
     pub(crate) fn refused_answer(&self) -> Option<String> {
         let refused = self.refused.lock();
         let recent = refused.as_ref().filter(|(at, _)| at.elapsed() < RECENT);

@@ -1,5 +1,5 @@
-//! Availability of the store, as it was found last: while it is away, only the thread that checks for its return waits for
-//! it.
+//! Availability of the store, as it was found last: while it is away, only the thread that checks for its return waits
+//! for it.
 
 use std::mem::discriminant;
 use std::time::{Duration, Instant};

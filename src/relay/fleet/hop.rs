@@ -74,7 +74,7 @@ enum HopRequest {
     },
 }
 
-/// Why there is no stream.
+/// Reason that there is no stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HopError {
     /// The other relay has no tunnel of that connector.

@@ -304,8 +304,8 @@ impl Links {
         Ok(stream)
     }
 
-    /// One that does not answer is asked last for a while. Where nothing at all comes from it, its link is cut, with what
-    /// hangs in it; one that has too much to do keeps it.
+    /// A relay that does not answer is asked last for a while. Where nothing at all comes from it, its link is cut,
+    /// with what hangs in it; one that has too much to do keeps it.
     fn note_silence(&self, id: &str) {
         let mut silent = self.silent.lock();
         if silent.get(id).is_some_and(is_recent) {
@@ -349,7 +349,7 @@ impl Links {
         Ok(Box::new(HopStream(stream)))
     }
 
-    /// Those that are linked, the most likely first, and those that did not answer just now.
+    /// Linked relays, the most likely first, and those that did not answer just now.
     fn candidates(&self, connector: &str) -> (Vec<String>, Vec<String>) {
         let last = self.found.lock().get(connector).cloned();
         let roster = self.roster.read();
@@ -446,7 +446,7 @@ impl Links {
         hop::ask_held(&mut stream, within).ok()
     }
 
-    /// How many relays of the fleet are linked to this one, and how many are not.
+    /// Numbers of the fleet's relays that are linked to this one, and that are not.
     pub(in crate::relay) fn counts(&self) -> (usize, usize) {
         let roster = self.roster.read();
         let linked = roster.members().filter(|(id, _)| self.is_linked(id));

@@ -84,7 +84,7 @@ impl Roster {
         Some(&self.seen.get(id)?.member)
     }
 
-    /// Those that are there: their beat changes, or there is a link to them.
+    /// Relays that are alive: their beat changes, or there is a link to them.
     pub(super) fn live(
         &self,
         is_linked: impl Fn(&str) -> bool,

@@ -29,7 +29,7 @@ const STACK: usize = if cfg!(debug_assertions) { 2048 } else { 512 } * 1024;
 #[derive(Default)]
 struct LookRequests {
     asked: u64,
-    /// Those that were asked for before the last look began.
+    /// Requests before the last look began.
     done: u64,
     is_over: bool,
 }
@@ -97,7 +97,7 @@ impl Looks {
     }
 }
 
-/// Why a watch does not begin.
+/// Reason that a watch does not begin.
 pub(in crate::relay) enum WatchError {
     Store(StoreError),
     Thread(io::Error),

@@ -418,7 +418,7 @@ impl ScriptRun<'_> {
         }
     }
 
-    /// Why the script ended before its end, in a word and in a sentence.
+    /// Reason that the script ended before its end, in a word and in a sentence.
     fn stopped(
         &self,
         trouble: Option<&io::Error>,

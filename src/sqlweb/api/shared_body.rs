@@ -13,7 +13,7 @@ use crate::sync::{Permit, Permits};
 /// Bytes of a script before it is counted as a large one.
 const SMALL: usize = 64 << 10;
 
-/// How long the next statement may be on its way: the longest one takes so long at 35 KB a second.
+/// Time that the next statement may be on its way: the longest one takes so long at 35 KB a second.
 const STATEMENT_TIME: Duration = crate::limits::STATEMENT_TIME;
 
 /// Progress of a script, known to its body and to the code that runs it.

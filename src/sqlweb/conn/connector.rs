@@ -44,7 +44,7 @@ pub(crate) struct Connector {
     missed: (Sender<()>, Receiver<()>),
     /// How servers here are asked who they are.
     pub(super) question: IdentityQuery,
-    /// Those that were met.
+    /// Servers that were met.
     pub(super) servers: KnownServers,
     /// Short connections of ours that must have ended by a time.
     pub(super) controls: Mutex<Vec<(Instant, WeakSocketHandle)>>,

@@ -21,7 +21,7 @@ use super::socket_handle::SocketHandle;
 use crate::sqlweb::error::{DbError, StopCause};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// How long a server may go on with a statement that nobody waits for after it was told to stop.
+/// Time that a server may go on with a statement that nobody waits for after it was told to stop.
 const GRACE_UNSEEN: Duration = Duration::from_millis(750);
 
 /// Grace if somebody waits for the answer and would lose the session's state with the connection, and for what is
@@ -313,7 +313,7 @@ impl RunningStatement {
         self.stopped_by().is_some()
     }
 
-    /// Why the statement was told to stop.
+    /// Reason that the statement was told to stop.
     pub(crate) fn stopped_by(&self) -> Option<StopCause> {
         self.state.lock().stop.map(|stop| stop.cause)
     }
@@ -328,8 +328,8 @@ impl RunningStatement {
         self.state.lock().was_left
     }
 
-    /// Why the statement was told to stop, where it goes on all the same. Servers are known to forget a kill that comes
-    /// between two statements of a procedure.
+    /// Reason that the statement was told to stop, where it goes on all the same. Servers are known to forget a kill
+    /// that comes between two statements of a procedure.
     pub(crate) fn goes_on(&self) -> Option<StopCause> {
         let state = self.state.lock();
         match (&state.phase, state.stop) {

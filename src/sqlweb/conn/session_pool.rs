@@ -15,7 +15,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 /// A session's connection is closed, and its transaction rolled back, after this time without a statement.
 const SESSION_IDLE: Duration = crate::limits::SESSION_IDLE;
 
-/// How long a session is kept whose page has gone: one that is loaded again asks for it within this time.
+/// Time that a session is kept whose page has gone: one that is loaded again asks for it within this time.
 const LEAVE_GRACE: Duration = Duration::from_secs(15);
 
 /// A spare connection without a session is closed after this time.
@@ -24,13 +24,13 @@ const SPARE_IDLE: Duration = Duration::from_secs(60);
 /// Spare connections kept: the page asks for a few things at once and then for nothing.
 const SPARES: usize = 3;
 
-/// How long a statement waits for the one before it in the same session.
+/// Time that a statement waits for the one before it in the same session.
 const TURN_TIMEOUT: Duration = crate::limits::SESSION_TURN;
 
 /// After this time without use a connection is asked whether it is still there, and not only whether it was closed.
 const TRUSTED_IDLE: Duration = Duration::from_secs(5);
 
-/// How long what is left of a session without a connection is remembered.
+/// Time that what is left of a session without a connection is remembered.
 const MEMORY_TIME: Duration = Duration::from_secs(24 * 3600);
 
 /// Sessions without a connection that are remembered, at most.

@@ -65,7 +65,7 @@ pub(super) enum SignInServer {
     Unix(PathBuf),
 }
 
-/// How long things may take.
+/// Time limits.
 #[derive(Clone, Copy)]
 pub(super) struct Timeouts {
     /// The connection.
@@ -106,7 +106,8 @@ impl SignInProxy {
         self.dir.path().join(SOCKET)
     }
 
-    /// Why there is no connection, where the fault is not the driver's. To be asked when the driver has given up.
+    /// Reason that there is no connection, where the fault is not the driver's. To be asked when the driver has given
+    /// up.
     pub(super) fn failure(self) -> Option<io::Error> {
         self.thread.join().ok()?.err()
     }

@@ -12,7 +12,7 @@ use super::wire::LastStatus;
 /// Longest list of flags that is read, in bytes; all sixteen by name are 500.
 const MAX_FLAGS: usize = 1024;
 
-/// How often the server is asked where the driver has forgotten: a late `KILL QUERY` may hit the first question.
+/// Maximum number of questions where the driver has forgotten: a late `KILL QUERY` may hit the first question.
 const QUESTIONS: usize = 2;
 
 /// True if `conn` is in a transaction (`SERVER_STATUS_IN_TRANS`), also one that `autocommit=0` began. An ERR packet has no

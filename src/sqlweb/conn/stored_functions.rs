@@ -22,7 +22,7 @@ use crate::sqlweb::gate::{self, CalledFunctions};
 /// The first MariaDB where another database than the current one may hold the function, with room to spare.
 const PATHS: (u16, u16, u16) = (12, 0, 0);
 
-/// How many columns [`questions`] adds.
+/// Number of columns that [`questions`] adds.
 pub(crate) const COLUMNS: usize = 5;
 
 /// Text behind a `SELECT` of other columns: five columns, each a name or names or NULL, and then the statement

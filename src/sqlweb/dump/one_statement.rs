@@ -54,7 +54,7 @@ const BEFORE_KIND: [&str; 14] = [
     "EDITIONABLE",
 ];
 
-/// Why a text is not one statement that makes a `kind`, or nothing where it is.
+/// Reason that a text is not one statement that makes a `kind`, or nothing where it is.
 pub(super) fn fault(text: &str, kind: &str, reading: ReadingModes) -> Option<&'static str> {
     let mut scan = Scan {
         rest: text.as_bytes(),

@@ -173,7 +173,7 @@ impl Program {
         format!("SET {};\n", all.join(", "))
     }
 
-    /// Why it must not stand in a file, where it is anything but one statement that makes it.
+    /// Reason that it must not stand in a file, where it is anything but one statement that makes it.
     pub(super) fn fault(&self) -> Option<&'static str> {
         let mode = self.session.iter().find(|(name, _)| *name == "sql_mode");
         let mode = mode.map_or(MODE, |(_, mode)| mode);

@@ -170,7 +170,7 @@ fn keys_in_words(table: &EditableTable) -> String {
 }
 
 impl Planned {
-    /// How many of the columns that were shown are its key; they come first.
+    /// Number of shown columns that are its key; they come first.
     pub(super) fn keys(&self) -> usize {
         self.key.len()
     }

@@ -6,7 +6,7 @@
 //! `FORMAT_BYTES` often are. A wrong version here must err towards the later one.
 
 use super::dialect::Dialect;
-use super::group::VersionGroup;
+use super::group::Group;
 use super::{spatial, words};
 
 /// Status of a name before a parenthesis.
@@ -67,7 +67,7 @@ fn supplies(dialect: &Dialect) -> bool {
 const COMPONENT: (u16, u16, u16) = (9, 6, 0);
 
 /// All groups.
-pub(super) fn groups() -> impl Iterator<Item = &'static VersionGroup> {
+pub(super) fn groups() -> impl Iterator<Item = &'static Group> {
     GROUPS.iter().chain(spatial::GROUPS)
 }
 
@@ -154,9 +154,9 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
 ];
 
 #[rustfmt::skip]
-const GROUPS: &[VersionGroup] = &[
+const GROUPS: &[Group] = &[
     // Functions on every server.
-    VersionGroup { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
         "ABS", "ACOS", "ADDTIME", "AES_DECRYPT", "AES_ENCRYPT", "ASCII", "ASIN", "ATAN", "ATAN2",
         "AVG", "BENCHMARK", "BIN", "BIT_COUNT", "BIT_LENGTH", "CEIL", "CEILING", "CHAR",
         "CHARACTER_LENGTH", "CHARSET", "CHAR_LENGTH", "COALESCE", "COERCIBILITY", "COLLATION",
@@ -181,22 +181,22 @@ const GROUPS: &[VersionGroup] = &[
         "WEIGHT_STRING", "YEAR", "YEARWEEK",
     ] },
     // XPath, see `XPATH` in the module of calls.
-    VersionGroup { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
         "EXTRACTVALUE", "UPDATEXML",
     ] },
     // Digests that MySQL moved from the server into a component, see `SUPPLIED`.
-    VersionGroup { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: Some(COMPONENT), adjacent: false, names: &[
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: Some(COMPONENT), adjacent: false, names: &[
         "MD5", "SHA", "SHA1",
     ] },
     // Functions that are keywords only right before the parenthesis.
-    VersionGroup { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: true, names: &[
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: true, names: &[
         "ADDDATE", "BIT_AND", "BIT_OR", "BIT_XOR", "CAST", "COUNT", "CURDATE", "CURTIME",
         "DATE_ADD", "DATE_SUB", "EXTRACT", "GROUP_CONCAT", "MAX", "MID", "MIN", "NOW", "POSITION",
         "SESSION_USER", "STD", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "SUBDATE", "SUBSTR",
         "SUBSTRING", "SUM", "SYSDATE", "SYSTEM_USER", "TRIM", "VARIANCE", "VAR_POP", "VAR_SAMP",
     ] },
     // Keywords that may stand before a parenthesis and are no functions.
-    VersionGroup { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
         "AGAINST", "ALL", "AND", "ANY", "AS", "BETWEEN", "BIGINT", "BINARY", "BIT", "BLOB", "BOTH",
         "BY", "CASE", "CHARACTER", "COLUMNS", "DATETIME", "DEC", "DECIMAL", "DISTINCT",
         "DISTINCTROW", "DIV", "DOUBLE", "ELSE", "ESCAPE", "EXISTS", "FIXED", "FLOAT", "FOR",
@@ -208,161 +208,161 @@ const GROUPS: &[VersionGroup] = &[
         "UNION", "UNSIGNED", "USING", "VARBINARY", "VARCHAR", "WHEN", "WHERE", "XOR",
     ] },
     // Set operators and the window keyword, which became keywords late.
-    VersionGroup { mariadb: Some((10, 2, 0)), mysql: Some((8, 0, 2)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 2, 0)), mysql: Some((8, 0, 2)), until: None, adjacent: false, names: &[
         "OVER",
     ] },
-    VersionGroup { mariadb: Some((10, 3, 0)), mysql: Some((8, 0, 3)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 3, 0)), mysql: Some((8, 0, 3)), until: None, adjacent: false, names: &[
         "EXCEPT",
     ] },
-    VersionGroup { mariadb: Some((10, 3, 0)), mysql: Some((8, 0, 31)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 3, 0)), mysql: Some((8, 0, 31)), until: None, adjacent: false, names: &[
         "INTERSECT",
     ] },
     // `MEMBER OF (`, `AS OF (`.
-    VersionGroup { mariadb: Some((10, 3, 4)), mysql: Some((8, 0, 1)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 3, 4)), mysql: Some((8, 0, 1)), until: None, adjacent: false, names: &[
         "OF",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((8, 0, 14)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 14)), until: None, adjacent: false, names: &[
         "LATERAL",
     ] },
     // `GROUP BY CUBE (`, `GROUPING SETS (`, `TABLESAMPLE BERNOULLI (`, `QUALIFY (`.
-    VersionGroup { mariadb: None, mysql: Some((9, 7, 0)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((9, 7, 0)), until: None, adjacent: false, names: &[
         "BERNOULLI", "CUBE", "QUALIFY", "SETS", "SYSTEM",
     ] },
     // `SELECT UNIQUE (`, `CAST(… AS INTERVAL DAY_SECOND (3))`, reserved words.
-    VersionGroup { mariadb: Some((10, 11, 0)), mysql: None, until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 11, 0)), mysql: None, until: None, adjacent: false, names: &[
         "DAY_SECOND", "UNIQUE",
     ] },
     // Addresses and base 64.
-    VersionGroup { mariadb: Some((10, 0, 12)), mysql: Some((5, 6, 3)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 0, 12)), mysql: Some((5, 6, 3)), until: None, adjacent: false, names: &[
         "FROM_BASE64", "INET6_ATON", "INET6_NTOA", "IS_IPV4", "IS_IPV4_COMPAT", "IS_IPV4_MAPPED",
         "IS_IPV6", "TO_BASE64",
     ] },
     // Window functions.
-    VersionGroup { mariadb: Some((10, 2, 2)), mysql: Some((8, 0, 2)), until: None, adjacent: true, names: &[
+    Group { mariadb: Some((10, 2, 2)), mysql: Some((8, 0, 2)), until: None, adjacent: true, names: &[
         "CUME_DIST", "DENSE_RANK", "FIRST_VALUE", "LAG", "LEAD", "NTH_VALUE", "NTILE",
         "PERCENT_RANK", "RANK",
     ] },
-    VersionGroup { mariadb: Some((10, 2, 2)), mysql: Some((8, 0, 2)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 2, 2)), mysql: Some((8, 0, 2)), until: None, adjacent: false, names: &[
         "LAST_VALUE", "ROW_NUMBER",
     ] },
     // JSON.
-    VersionGroup { mariadb: Some((10, 2, 7)), mysql: Some((5, 7, 8)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 2, 7)), mysql: Some((5, 7, 8)), until: None, adjacent: false, names: &[
         "JSON_ARRAY", "JSON_ARRAY_APPEND", "JSON_ARRAY_INSERT", "JSON_CONTAINS",
         "JSON_CONTAINS_PATH", "JSON_DEPTH", "JSON_EXTRACT", "JSON_INSERT", "JSON_KEYS",
         "JSON_LENGTH", "JSON_OBJECT", "JSON_QUOTE", "JSON_REMOVE", "JSON_REPLACE",
         "JSON_SEARCH", "JSON_SET", "JSON_TYPE", "JSON_UNQUOTE", "JSON_VALID",
     ] },
-    VersionGroup { mariadb: Some((10, 4, 5)), mysql: Some((5, 7, 22)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 4, 5)), mysql: Some((5, 7, 22)), until: None, adjacent: false, names: &[
         "JSON_MERGE_PATCH", "JSON_MERGE_PRESERVE",
     ] },
-    VersionGroup { mariadb: Some((10, 10, 3)), mysql: Some((5, 7, 22)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 10, 3)), mysql: Some((5, 7, 22)), until: None, adjacent: false, names: &[
         "JSON_PRETTY",
     ] },
-    VersionGroup { mariadb: Some((10, 5, 0)), mysql: Some((5, 7, 22)), until: None, adjacent: true, names: &[
+    Group { mariadb: Some((10, 5, 0)), mysql: Some((5, 7, 22)), until: None, adjacent: true, names: &[
         "JSON_ARRAYAGG", "JSON_OBJECTAGG",
     ] },
-    VersionGroup { mariadb: Some((10, 6, 0)), mysql: Some((8, 0, 4)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 6, 0)), mysql: Some((8, 0, 4)), until: None, adjacent: false, names: &[
         "JSON_TABLE",
     ] },
-    VersionGroup { mariadb: Some((10, 2, 7)), mysql: Some((8, 0, 21)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 2, 7)), mysql: Some((8, 0, 21)), until: None, adjacent: false, names: &[
         "JSON_VALUE",
     ] },
-    VersionGroup { mariadb: Some((10, 9, 1)), mysql: Some((8, 0, 17)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 9, 1)), mysql: Some((8, 0, 17)), until: None, adjacent: false, names: &[
         "JSON_OVERLAPS",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((8, 0, 13)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 13)), until: None, adjacent: false, names: &[
         "JSON_STORAGE_FREE", "JSON_STORAGE_SIZE",
     ] },
-    VersionGroup { mariadb: Some((10, 2, 7)), mysql: None, until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 2, 7)), mysql: None, until: None, adjacent: false, names: &[
         "JSON_COMPACT", "JSON_DETAILED", "JSON_EXISTS", "JSON_LOOSE", "JSON_QUERY",
     ] },
     // MySQL says since 8.0 that it will go.
-    VersionGroup { mariadb: Some((10, 2, 7)), mysql: Some((5, 7, 8)), until: Some((10, 0, 0)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 2, 7)), mysql: Some((5, 7, 8)), until: Some((10, 0, 0)), adjacent: false, names: &[
         "JSON_MERGE",
     ] },
-    VersionGroup { mariadb: Some((10, 7, 1)), mysql: None, until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 7, 1)), mysql: None, until: None, adjacent: false, names: &[
         "JSON_EQUALS", "JSON_NORMALIZE", "NATURAL_SORT_KEY", "SFORMAT",
     ] },
-    VersionGroup { mariadb: Some((11, 2, 1)), mysql: None, until: None, adjacent: false, names: &[
+    Group { mariadb: Some((11, 2, 1)), mysql: None, until: None, adjacent: false, names: &[
         "JSON_ARRAY_INTERSECT", "JSON_KEY_VALUE", "JSON_OBJECT_FILTER_KEYS",
         "JSON_OBJECT_TO_ARRAY",
     ] },
     // Regular expressions.
-    VersionGroup { mariadb: Some((10, 0, 5)), mysql: Some((8, 0, 4)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 0, 5)), mysql: Some((8, 0, 4)), until: None, adjacent: false, names: &[
         "REGEXP_INSTR", "REGEXP_REPLACE", "REGEXP_SUBSTR",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((8, 0, 4)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 4)), until: None, adjacent: false, names: &[
         "REGEXP_LIKE",
     ] },
     // Others that both have, since different versions.
-    VersionGroup { mariadb: Some((10, 0, 5)), mysql: Some((8, 0, 0)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 0, 5)), mysql: Some((8, 0, 0)), until: None, adjacent: false, names: &[
         "CURRENT_ROLE",
     ] },
-    VersionGroup { mariadb: Some((10, 10, 1)), mysql: Some((5, 6, 17)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 10, 1)), mysql: Some((5, 6, 17)), until: None, adjacent: false, names: &[
         "RANDOM_BYTES",
     ] },
-    VersionGroup { mariadb: Some((11, 0, 2)), mysql: Some((8, 0, 16)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((11, 0, 2)), mysql: Some((8, 0, 16)), until: None, adjacent: false, names: &[
         "FORMAT_PICO_TIME",
     ] },
-    VersionGroup { mariadb: Some((11, 8, 1)), mysql: Some((8, 0, 16)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((11, 8, 1)), mysql: Some((8, 0, 16)), until: None, adjacent: false, names: &[
         "FORMAT_BYTES",
     ] },
     // MariaDB alone.
-    VersionGroup { mariadb: Some((0, 0, 0)), mysql: None, until: None, adjacent: false, names: &[
+    Group { mariadb: Some((0, 0, 0)), mysql: None, until: None, adjacent: false, names: &[
         "BINLOG_GTID_POS", "COLUMN_ADD", "COLUMN_CHECK", "COLUMN_CREATE", "COLUMN_DELETE",
         "COLUMN_EXISTS", "COLUMN_GET", "COLUMN_JSON", "COLUMN_LIST", "CONTAINS", "DECODE",
         "DECODE_HISTOGRAM", "DES_DECRYPT", "DES_ENCRYPT", "ENCODE", "OLD_PASSWORD", "OVERLAPS",
         "PASSWORD",
     ] },
-    VersionGroup { mariadb: Some((10, 3, 3)), mysql: None, until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 3, 3)), mysql: None, until: None, adjacent: false, names: &[
         "CHR", "LENGTHB", "NVL", "NVL2", "VALUE",
     ] },
-    VersionGroup { mariadb: Some((10, 3, 3)), mysql: None, until: None, adjacent: true, names: &[
+    Group { mariadb: Some((10, 3, 3)), mysql: None, until: None, adjacent: true, names: &[
         "MEDIAN", "PERCENTILE_CONT", "PERCENTILE_DISC", "TRIM_ORACLE",
     ] },
-    VersionGroup { mariadb: Some((10, 3, 3)), mysql: None, until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 3, 3)), mysql: None, until: None, adjacent: false, names: &[
         "CONCAT_OPERATOR_ORACLE", "DECODE_ORACLE", "LPAD_ORACLE", "LTRIM_ORACLE", "REPLACE_ORACLE",
         "RPAD_ORACLE", "RTRIM_ORACLE", "SUBSTR_ORACLE",
     ] },
-    VersionGroup { mariadb: Some((10, 4, 2)), mysql: None, until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 4, 2)), mysql: None, until: None, adjacent: false, names: &[
         "WSREP_LAST_SEEN_GTID", "WSREP_LAST_WRITTEN_GTID",
     ] },
-    VersionGroup { mariadb: Some((10, 6, 1)), mysql: None, until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 6, 1)), mysql: None, until: None, adjacent: false, names: &[
         "ADD_MONTHS", "ROWNUM", "SYS_GUID", "TO_CHAR",
     ] },
-    VersionGroup { mariadb: Some((10, 8, 1)), mysql: None, until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 8, 1)), mysql: None, until: None, adjacent: false, names: &[
         "CRC32C",
     ] },
-    VersionGroup { mariadb: Some((11, 7, 1)), mysql: None, until: None, adjacent: false, names: &[
+    Group { mariadb: Some((11, 7, 1)), mysql: None, until: None, adjacent: false, names: &[
         "UUID_V4", "UUID_V7", "VEC_DISTANCE_COSINE", "VEC_DISTANCE_EUCLIDEAN", "VEC_FROMTEXT",
         "VEC_TOTEXT",
     ] },
-    VersionGroup { mariadb: Some((11, 8, 1)), mysql: None, until: None, adjacent: false, names: &[
+    Group { mariadb: Some((11, 8, 1)), mysql: None, until: None, adjacent: false, names: &[
         "VEC_DISTANCE",
     ] },
     // MySQL alone.
-    VersionGroup { mariadb: None, mysql: Some((5, 6, 6)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((5, 6, 6)), until: None, adjacent: false, names: &[
         "GTID_SUBSET", "GTID_SUBTRACT", "VALIDATE_PASSWORD_STRENGTH",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((5, 7, 5)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((5, 7, 5)), until: None, adjacent: false, names: &[
         "ANY_VALUE",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((8, 0, 0)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 0)), until: None, adjacent: false, names: &[
         "BIN_TO_UUID", "IS_UUID", "ROLES_GRAPHML", "UUID_TO_BIN",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((8, 0, 1)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 1)), until: None, adjacent: false, names: &[
         "GROUPING",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((8, 0, 4)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 4)), until: None, adjacent: false, names: &[
         "ICU_VERSION", "STATEMENT_DIGEST", "STATEMENT_DIGEST_TEXT",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((8, 0, 16)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 16)), until: None, adjacent: false, names: &[
         "PS_CURRENT_THREAD_ID", "PS_THREAD_ID",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((9, 0, 0)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((9, 0, 0)), until: None, adjacent: false, names: &[
         "FROM_VECTOR", "STRING_TO_VECTOR", "TO_VECTOR", "VECTOR_DIM", "VECTOR_TO_STRING",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((9, 7, 0)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((9, 7, 0)), until: None, adjacent: false, names: &[
         "ETAG",
     ] },
 ];

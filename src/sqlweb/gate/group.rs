@@ -6,7 +6,7 @@ use super::dialect::Dialect;
 pub(super) type Since = Option<(u16, u16, u16)>;
 
 /// Names that came with the same versions.
-pub(super) struct VersionGroup {
+pub(super) struct Group {
     pub(super) mariadb: Since,
     pub(super) mysql: Since,
     /// The first MySQL without them; a stored function can have the name there.
@@ -18,7 +18,7 @@ pub(super) struct VersionGroup {
     pub(super) names: &'static [&'static str],
 }
 
-impl VersionGroup {
+impl Group {
     /// True if that server has its names.
     pub(super) fn on(&self, dialect: &Dialect) -> bool {
         let (since, until) = if dialect.mariadb {

@@ -1,5 +1,5 @@
-//! How many sums `GROUP BY … WITH ROLLUP` and its kin ask for. Servers compute for minutes over some hundred expressions, and cannot
-//! be interrupted in it.
+//! Number of sums that `GROUP BY … WITH ROLLUP` and its kin ask for. Servers compute for minutes over some hundred
+//! expressions, and cannot be interrupted in it.
 
 use super::lexer::{Token, TokenKind};
 

@@ -1,11 +1,11 @@
 //! The spatial part of the list of harmless built-in functions.
 
-use super::group::VersionGroup;
+use super::group::Group;
 
 #[rustfmt::skip]
-pub(super) const GROUPS: &[VersionGroup] = &[
+pub(super) const GROUPS: &[Group] = &[
     // On every server.
-    VersionGroup { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
         "GEOMETRYCOLLECTION", "LINESTRING", "MBRCONTAINS", "MBRDISJOINT", "MBRINTERSECTS",
         "MBROVERLAPS", "MBRTOUCHES", "MBRWITHIN", "MULTILINESTRING", "MULTIPOINT", "MULTIPOLYGON",
         "POINT", "POLYGON", "ST_AREA", "ST_ASBINARY", "ST_ASTEXT", "ST_ASWKB", "ST_ASWKT",
@@ -21,14 +21,14 @@ pub(super) const GROUPS: &[VersionGroup] = &[
         "ST_POLYFROMTEXT", "ST_POLYFROMWKB", "ST_POLYGONFROMTEXT", "ST_POLYGONFROMWKB", "ST_SRID",
         "ST_STARTPOINT", "ST_SYMDIFFERENCE", "ST_TOUCHES", "ST_UNION", "ST_WITHIN", "ST_X", "ST_Y",
     ] },
-    VersionGroup { mariadb: Some((10, 2, 4)), mysql: Some((5, 7, 5)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 2, 4)), mysql: Some((5, 7, 5)), until: None, adjacent: false, names: &[
         "ST_ASGEOJSON", "ST_GEOMFROMGEOJSON",
     ] },
-    VersionGroup { mariadb: Some((10, 6, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 6, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
         "ST_DISTANCE_SPHERE",
     ] },
     // MariaDB under the old names, which MySQL 8 dropped.
-    VersionGroup { mariadb: Some((0, 0, 0)), mysql: None, until: None, adjacent: false, names: &[
+    Group { mariadb: Some((0, 0, 0)), mysql: None, until: None, adjacent: false, names: &[
         "AREA", "ASBINARY", "ASTEXT", "ASWKB", "ASWKT", "BOUNDARY", "BUFFER", "CENTROID",
         "CONVEXHULL", "CROSSES", "DIMENSION", "DISJOINT", "ENDPOINT", "ENVELOPE", "EQUALS",
         "EXTERIORRING", "GEOMCOLLFROMTEXT", "GEOMCOLLFROMWKB", "GEOMETRYCOLLECTIONFROMTEXT",
@@ -44,37 +44,37 @@ pub(super) const GROUPS: &[VersionGroup] = &[
         "SRID", "STARTPOINT", "ST_BOUNDARY", "ST_ISRING", "ST_POINTONSURFACE", "ST_RELATE",
         "TOUCHES", "WITHIN", "X", "Y",
     ] },
-    VersionGroup { mariadb: Some((0, 0, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
         "ST_MLINEFROMTEXT", "ST_MLINEFROMWKB", "ST_MPOINTFROMTEXT", "ST_MPOINTFROMWKB",
         "ST_MPOLYFROMTEXT", "ST_MPOLYFROMWKB", "ST_MULTILINESTRINGFROMTEXT",
         "ST_MULTILINESTRINGFROMWKB", "ST_MULTIPOINTFROMTEXT", "ST_MULTIPOINTFROMWKB",
         "ST_MULTIPOLYGONFROMTEXT", "ST_MULTIPOLYGONFROMWKB",
     ] },
     // MySQL alone.
-    VersionGroup { mariadb: None, mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
         "MBRCOVEREDBY", "MBRCOVERS", "ST_BUFFER_STRATEGY", "ST_MAKEENVELOPE",
     ] },
-    VersionGroup { mariadb: Some((10, 11, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 11, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
         "MBREQUALS",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((8, 0, 11)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 11)), until: None, adjacent: false, names: &[
         "GEOMCOLLECTION", "ST_GEOMCOLLFROMTXT", "ST_NUMINTERIORRING",
     ] },
     // Geohashes and validity, late on MariaDB.
-    VersionGroup { mariadb: Some((12, 1, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
+    Group { mariadb: Some((12, 1, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
         "ST_GEOHASH", "ST_ISVALID", "ST_LATFROMGEOHASH", "ST_LONGFROMGEOHASH",
         "ST_POINTFROMGEOHASH", "ST_SIMPLIFY", "ST_VALIDATE",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((8, 0, 13)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 13)), until: None, adjacent: false, names: &[
         "ST_LATITUDE", "ST_LONGITUDE", "ST_SWAPXY", "ST_TRANSFORM",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((8, 0, 23)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 23)), until: None, adjacent: false, names: &[
         "ST_FRECHETDISTANCE", "ST_HAUSDORFFDISTANCE",
     ] },
-    VersionGroup { mariadb: None, mysql: Some((8, 0, 24)), until: None, adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 24)), until: None, adjacent: false, names: &[
         "ST_LINEINTERPOLATEPOINT", "ST_LINEINTERPOLATEPOINTS", "ST_POINTATDISTANCE",
     ] },
-    VersionGroup { mariadb: Some((12, 1, 0)), mysql: Some((8, 0, 24)), until: None, adjacent: true, names: &[
+    Group { mariadb: Some((12, 1, 0)), mysql: Some((8, 0, 24)), until: None, adjacent: true, names: &[
         "ST_COLLECT",
     ] },
 ];

@@ -89,7 +89,7 @@ impl StatementKind {
     }
 }
 
-/// Why a statement was refused.
+/// Reason that a statement was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Refused part: `DELETE`, `SELECT … INTO`, `function load_file`.

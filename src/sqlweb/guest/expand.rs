@@ -17,7 +17,7 @@ const MOST_TABLES: usize = crate::limits::GUEST_TABLES;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Readable {
     tables: BTreeMap<(String, String), Option<BTreeSet<String>>>,
-    /// Those that are views.
+    /// Tables that are views.
     views: BTreeSet<(String, String)>,
 }
 
@@ -52,7 +52,7 @@ impl Readable {
         each.map(|(key, columns)| (key, columns.as_ref()))
     }
 
-    /// How many tables, and how many views.
+    /// Numbers of tables and of views.
     pub(super) fn counts(&self) -> (u64, u64) {
         let is_view = |key: &(String, String)| self.views.contains(key);
         self.tables

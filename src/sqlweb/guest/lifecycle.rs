@@ -49,7 +49,7 @@ pub(crate) struct Guest {
     has_ended: AtomicBool,
 }
 
-/// Why there is none: it cannot be, or the database failed.
+/// Reason that there is none: it cannot be, or the database failed.
 pub(crate) enum GuestFailure {
     /// It cannot be.
     No(NoGuest),
@@ -287,7 +287,7 @@ impl GuestSpec<'_> {
         records::leave(account);
     }
 
-    /// Why the server made none, with what somebody who may can run.
+    /// Reason that the server made none, with what somebody who may can run.
     fn refused(
         &self,
         error: DbError,

@@ -18,7 +18,7 @@ const FILE: &str = "guests.json";
 /// Bytes of the file: some thousand records.
 const CAP: u64 = 1024 * 1024;
 
-/// How long after its end an account is left alone that may be another machine's, or on another server: clocks differ.
+/// Time that after its end an account is left alone that may be another machine's, or on another server: clocks differ.
 pub(super) const GRACE: Duration = Duration::from_secs(600);
 
 /// Accounts of this process that are in use.

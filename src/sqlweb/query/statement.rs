@@ -11,7 +11,7 @@ use crate::sqlweb::conn::{
 use crate::sqlweb::error::{DbError, INTERRUPTED, NOT_MYSQL, StopCause};
 use crate::sqlweb::output::{Flow, RowSink};
 
-/// How long rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
+/// Time that rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
 /// those on their way have arrived.
 const DECLINE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -19,7 +19,7 @@ const DECLINE_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct StatementEnd {
     /// Warnings that the server holds ready.
     pub(crate) warnings: u16,
-    /// Why it was told to stop, where it was: it may have ended before, or given a result all the same.
+    /// Reason that it was told to stop, where it was: it may have ended before, or given a result all the same.
     pub(crate) stopped: Option<StopCause>,
 }
 

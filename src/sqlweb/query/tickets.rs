@@ -16,7 +16,7 @@ use crate::sqlweb::output::Layout;
 use crate::store::random;
 use crate::sync::{Mutex, MutexGuard, Permit};
 
-/// How long a ticket can be redeemed.
+/// Time that a ticket can be redeemed.
 const TICKET_TIME: Duration = crate::limits::DOWNLOAD_WAIT;
 
 /// Tickets that may wait at once.

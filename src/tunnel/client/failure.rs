@@ -1,4 +1,4 @@
-//! Why a tunnel is not connected, by what a user can do about it.
+//! Failures of tunnels, by what a user can do about it.
 
 use std::fmt;
 

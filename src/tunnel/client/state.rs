@@ -32,7 +32,7 @@ pub enum Status {
 pub struct Snapshot {
     /// Where it is.
     pub status: Status,
-    /// Why it is not connected, or was not before.
+    /// Reason that it is not connected, or was not before.
     pub error: Option<Failure>,
     /// When it tries again.
     pub next_retry: Option<Instant>,

@@ -122,7 +122,7 @@ impl Mux {
         }
     }
 
-    /// How many bytes to read now, at least one; none when the connection has ended.
+    /// Number of bytes to read now, at least one; none when the connection has ended.
     fn wait_window(&self, stream: &Stream, socket: &Socket) -> Option<usize> {
         loop {
             let window = self.session().window(stream.channel);

@@ -92,7 +92,7 @@ impl Mux {
         self.end.get().is_some()
     }
 
-    /// Why it has ended.
+    /// Reason that it has ended.
     pub(super) fn reason(&self) -> End {
         self.end.get().cloned().unwrap_or(End::Stopped)
     }

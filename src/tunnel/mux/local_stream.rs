@@ -59,7 +59,7 @@ impl StreamEnd {
     }
 }
 
-/// Why there is no stream.
+/// Reason that there is no stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {

@@ -23,7 +23,7 @@ pub(in crate::tunnel) trait Handler {
     /// Deals with an event, on the reading thread; an error ends the connection.
     fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End>;
 
-    /// Takes what the peer has told in a ping ([`Mux::tell`]), on the reading thread.
+    /// Takes a notice of the peer in a ping ([`Mux::notify`]), on the reading thread.
     fn on_notice(&mut self, _data: &[u8]) {}
 }
 

@@ -38,7 +38,7 @@ struct ClientTable {
     next: u64,
     /// In the order in which they came.
     all: BTreeMap<u64, ClientEntry>,
-    /// How many of them have not logged in.
+    /// Number of clients that have not logged in.
     pending: usize,
 }
 

@@ -40,7 +40,7 @@ impl Opener {
         self.0.ports.all_held()
     }
 
-    /// How many clients there are.
+    /// Number of clients.
     pub fn figures(&self) -> ServerFigures {
         self.0.clients.figures()
     }

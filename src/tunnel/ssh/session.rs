@@ -281,7 +281,7 @@ impl Session {
         self.channels.close(channel, &mut self.out)
     }
 
-    /// How many channels there are, opening and closing ones included.
+    /// Number of channels, opening and closing ones included.
     pub fn channels(&self) -> usize {
         self.channels.count()
     }

@@ -39,7 +39,7 @@ pub(super) fn servers(home: &DataDir, files: &StateFiles) -> Vec<ServerUrl> {
     by_origin.into_values().collect()
 }
 
-/// Those that the running manager's applications use: the relay within it is in no file.
+/// Servers that the running manager's applications use: the relay within it is in no file.
 fn used_now(home: &DataDir) -> Vec<String> {
     let manager = Manager::find(home).ok().flatten();
     let servers = manager.and_then(|manager| manager.servers().ok());

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use crate::cli::failure::{Failure, say};
 
 const DEFAULT_USER: &str = "root";
-/// How long a line may take on a stdin that is no terminal: a pipe that
+/// Time that a line may take on a stdin that is no terminal: a pipe that
 /// nobody writes to must not hold up the start for ever.
 const LINE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest answer, in bytes; the longest password a server takes is far shorter.

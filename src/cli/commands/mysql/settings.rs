@@ -19,7 +19,7 @@ use crate::cli::target;
 use crate::net::authority;
 use crate::sqlweb::{Options, TlsMode};
 
-/// How long a statement may run where the web client is shared and nothing is said.
+/// Time that a statement may run where the web client is shared and nothing is said.
 pub(super) const SHARED_QUERY_TIMEOUT: Duration = crate::limits::SHARED_QUERY;
 
 /// The largest `--query-timeout`, in seconds: the most that a server takes for it.

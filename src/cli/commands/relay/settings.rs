@@ -63,7 +63,7 @@ pub(super) struct Settings {
     pass_headers: Vec<String>,
     connections: Option<usize>,
     answer_time: Option<Duration>,
-    /// How long the end waits for what runs.
+    /// Time that the end waits for what runs.
     pub(super) drain: Duration,
     quota: Quota,
     pub(super) fleet: Option<FleetSettings>,

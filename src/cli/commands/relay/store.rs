@@ -117,7 +117,7 @@ pub(super) fn copy_store(parsed: &Parsed) -> Result<(), Failure> {
     ))
 }
 
-/// One that is not there yet is made by who writes in it.
+/// A missing directory is created by the first write.
 fn held(place: &StateLocation) -> Result<Option<Instance>, Failure> {
     match place {
         StateLocation::Directory(data) if data.dir().exists() => claim(data).map(Some),

@@ -20,7 +20,7 @@ pub(super) struct UnitFiles {
 }
 
 impl UnitFiles {
-    /// Those of the unit of that name, in the user manager's own directory.
+    /// Files of the unit of that name, in the user manager's own directory.
     pub(super) fn of(unit: &str) -> Result<Self, Failure> {
         let set = |name| {
             std::env::var_os(name)

@@ -27,7 +27,7 @@ const ERR: u8 = 0xff;
 /// one for the command.
 pub(crate) const LONGEST_TEXT: usize = 0xff_fffe - 1;
 
-/// How long is waited for what a server that has sent nonsense may still send.
+/// Time to wait for what a server that has sent nonsense may still send.
 const NONSENSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Last session status from the server.
@@ -55,7 +55,7 @@ pub(crate) struct DriverResult<'c> {
     /// It is kept from its own destructor, which would go on reading: while a panic unwinds, or from a server that sends
     /// without end. What is not dropped then is the list of its columns.
     result: ManuallyDrop<QueryResult<'c, 'c, 'c, Text>>,
-    /// Those of the set that began last.
+    /// Columns of the set that began last.
     columns: Vec<Column>,
     /// The one that was read last.
     row: Option<Row>,
@@ -187,8 +187,8 @@ impl DriverResult<'_> {
         Ok(Some(ResultSet::Done(done)))
     }
 
-    /// Why a statement that returns rows has none. Where the server sent nonsense the driver still believes what the answers
-    /// before have said: that more is to come.
+    /// Reason that a statement that returns rows has none. Where the server sent nonsense the driver still believes
+    /// what the answers before have said: that more is to come.
     fn without_columns(&mut self) -> DbError {
         match self.result.next() {
             Some(Err(error)) => error.into(),
