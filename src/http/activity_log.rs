@@ -80,7 +80,7 @@ impl<R> ActivityLog<R> {
 
 impl<R: Record> ActivityLog<R> {
     /// Sends new records to `sink` too, instead of an earlier one.
-    pub fn write_to(&self, sink: Option<Arc<impl Sink<R> + 'static>>) {
+    pub fn set_sink(&self, sink: Option<Arc<impl Sink<R> + 'static>>) {
         self.state.lock().sink = sink.map(|sink| -> Arc<dyn Sink<R>> { sink });
     }
 
@@ -176,9 +176,9 @@ mod tests {
             }
         }
         let (log, kept) = (ActivityLog::default(), Arc::new(Kept(Mutex::default())));
-        log.write_to(Some(kept.clone()));
+        log.set_sink(Some(kept.clone()));
         (0..2).for_each(|_| log.add(Text::default()));
-        log.write_to(None::<Arc<Kept>>);
+        log.set_sink(None::<Arc<Kept>>);
         log.add(Text::default());
         assert_eq!(*kept.0.lock(), [1, 2]);
     }

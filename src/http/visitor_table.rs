@@ -87,7 +87,7 @@ impl<K> VisitorTable<K> {
 
 impl<K: Clone + Eq + Hash> VisitorTable<K> {
     /// Counts a request of this time.
-    pub fn request(&self, time: SystemTime) {
+    pub fn count_request(&self, time: SystemTime) {
         let count = &mut self.state.lock().count;
         count.requests += 1;
         count.last_at = count.last_at.max(Some(time));
@@ -213,7 +213,7 @@ mod tests {
         let table = Arc::new(VisitorTable::default());
         assert_eq!(table.count(MINUTE), VisitorCount::default());
         let visit = |who| {
-            table.request(SystemTime::now());
+            table.count_request(SystemTime::now());
             VisitorPresence::new(&table, Some(who))
         };
         let (one, two) = (visit("a"), visit("b"));

@@ -56,7 +56,7 @@ impl OwnListeners {
     }
 
     /// For a tunnel or a question of the application's health: any address but theirs. `own` may be dialled all the same.
-    pub(super) fn may_dial(&self, own: Option<SocketAddr>) -> MayDial {
+    pub(super) fn dial_filter(&self, own: Option<SocketAddr>) -> MayDial {
         let all = self.clone();
         Arc::new(move |address| own == Some(address) || all.at(address).is_none())
     }
@@ -178,11 +178,11 @@ mod tests {
     #[test]
     fn what_listens_is_no_target_until_it_is_closed() {
         let all = OwnListeners::new(vec![(address("127.0.0.1:1"), "fixed")]);
-        let may_dial = all.may_dial(None);
+        let may_dial = all.dial_filter(None);
         assert!(!may_dial(address("127.0.0.1:1")));
         let (listener, registered) = all.bind(address("127.0.0.1:0"), "ours").unwrap();
         let own = listener.local_addr().unwrap();
-        assert!(!may_dial(own) && all.may_dial(Some(own))(own));
+        assert!(!may_dial(own) && all.dial_filter(Some(own))(own));
         assert_eq!(all.at(own), Some("ours"));
         drop((listener, registered));
         assert!(may_dial(own) && !may_dial(address("127.0.0.1:1")));

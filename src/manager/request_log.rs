@@ -99,7 +99,7 @@ impl RequestLog {
 
     /// Notes that a visitor asks at this time; [`RequestLog::note`] follows at the end of the request.
     pub(crate) fn begin(&self, time: SystemTime) {
-        self.visitors.request(time);
+        self.visitors.count_request(time);
     }
 
     /// Notes a request.

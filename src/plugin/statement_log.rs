@@ -164,8 +164,8 @@ impl StatementLog {
     }
 
     /// Sends new lines to `sink` too, instead of an earlier one.
-    pub fn write_to(&self, sink: Option<Arc<impl Sink<StatementRecord> + 'static>>) {
-        self.lines.write_to(sink);
+    pub fn set_sink(&self, sink: Option<Arc<impl Sink<StatementRecord> + 'static>>) {
+        self.lines.set_sink(sink);
     }
 
     /// Notes a statement that has ended.
@@ -184,7 +184,7 @@ impl StatementLog {
         self.took.note(Duration::from_millis(record.ms));
         let reads = self.is_read_only.load(Ordering::SeqCst) || READING.contains(&record.kind);
         let mut minutes = self.minutes.lock();
-        let mut lines = minutes.over(false);
+        let mut lines = minutes.end_minutes(false);
         lines.extend(minutes.line(record, reads, is_more));
         drop(minutes);
         lines.into_iter().for_each(|line| self.lines.add(line));
@@ -192,7 +192,7 @@ impl StatementLog {
 
     /// Adds lines for what has none, of minutes that are over, or of all.
     fn settle(&self, all: bool) {
-        let lines = self.minutes.lock().over(all);
+        let lines = self.minutes.lock().end_minutes(all);
         lines.into_iter().for_each(|line| self.lines.add(line));
     }
 
@@ -215,7 +215,7 @@ impl StatementLog {
 
     /// Counts a request of `visitor`, who is present for as long as the answer lives.
     pub fn visit(&self, visitor: &str) -> VisitorPresence<String> {
-        self.visitors.request(SystemTime::now());
+        self.visitors.count_request(SystemTime::now());
         VisitorPresence::new(&self.visitors, Some(visitor.to_owned()))
     }
 
@@ -286,7 +286,7 @@ impl Minutes {
     }
 
     /// Ends minutes that are over, or all; returns lines for what had none in them.
-    fn over(&mut self, all: bool) -> Vec<StatementRecord> {
+    fn end_minutes(&mut self, all: bool) -> Vec<StatementRecord> {
         let is_over = |_: &(String, StatementGroup), minute: &mut Minute| {
             all || minute.began.elapsed() >= MINUTE
         };

@@ -102,7 +102,7 @@ impl JoinedRelay {
         let of_revoked = Arc::downgrade(service);
         let revoked = Arc::new(move |name: &str| {
             if let Some(service) = of_revoked.upgrade() {
-                service.turned_out_elsewhere(name);
+                service.apply_revocation(name);
             }
         });
         Links::start(LinkSettings {

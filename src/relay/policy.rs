@@ -138,7 +138,7 @@ impl Policy for TunnelPolicy {
         }
     }
 
-    fn left(&self, holder: &str, port: u16) {
+    fn on_left(&self, holder: &str, port: u16) {
         certificates::note(&self.service, holder, port);
     }
 }

@@ -81,7 +81,7 @@ impl Service {
 
     /// Another relay has turned a connector out. Where the store says so here too, that is all; where it is not reached,
     /// it holds in memory until it is.
-    pub(super) fn turned_out_elsewhere(&self, name: &str) {
+    pub(super) fn apply_revocation(&self, name: &str) {
         let knows = || !self.store.snapshot().connectors.contains_key(name);
         if self.look_now(LOOK) && knows() {
             return;

@@ -289,7 +289,7 @@ impl<'e> Exchange<'e> {
         match self.upstream.read(room) {
             Ok(0) => self.transfer.answer.ended().map(|()| true),
             Ok(count) => {
-                self.transfer.answer.filled(count);
+                self.transfer.answer.mark_filled(count);
                 Ok(true)
             }
             failed if would_block(&failed) => {

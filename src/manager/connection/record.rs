@@ -119,8 +119,8 @@ impl ConnectionOwner {
         drop(status);
         self.statements.keep_sql(app.record_sql);
         let audit = AppAudit::of(app, files);
-        self.statements.write_to(audit.clone());
-        self.requests.records.write_to(audit);
+        self.statements.set_sink(audit.clone());
+        self.requests.records.set_sink(audit);
     }
 }
 

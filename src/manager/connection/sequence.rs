@@ -147,7 +147,7 @@ impl ConnectionWork<'_> {
         let tunnel = self.open_tunnel(held, url.origin(), &connector, forward, &names, miss)?;
         let mut health = self.ask(held, names, missed, was_there);
         self.await_tunnel(&tunnel)?;
-        if !health.first(self.record) {
+        if !health.wait_first(self.record) {
             return Err(Ended::Stopped);
         }
         let site = ConnectResult {
@@ -284,7 +284,7 @@ impl ConnectionWork<'_> {
         settings.max_streams = self.app.max_streams.map(u64::from);
         // A database's web client is what its tunnel leads to.
         let own = held.served().map(Served::address);
-        let may_dial = self.core.listeners.may_dial(own);
+        let may_dial = self.core.listeners.dial_filter(own);
         let changes = &self.record.changes_shown;
         if self.app.protocol.has_gateway() {
             let gateway = SiteGateway::new(
@@ -401,7 +401,7 @@ impl ConnectionWork<'_> {
                 HealthWatch::begin(&self.app.name, probe, served.missed(), !was_there)
             }
             None => {
-                let may_dial = self.core.listeners.may_dial(None);
+                let may_dial = self.core.listeners.dial_filter(None);
                 let probe = Probe::of(&self.app, Some(names), Some(may_dial));
                 HealthWatch::begin(&self.app.name, probe, missed, false)
             }

@@ -78,12 +78,12 @@ impl HealthWatch {
 
     /// Waits for the first answer, but for no longer than [`FIRST_WITHIN`] since the question; false where the stop
     /// signal came first.
-    pub(super) fn first(&mut self, record: &ConnectionOwner) -> bool {
+    pub(super) fn wait_first(&mut self, record: &ConnectionOwner) -> bool {
         let left = (self.asked + FIRST_WITHIN).saturating_duration_since(Instant::now());
         let answer = self.answer.clone().unwrap_or_else(never);
         select! {
             recv(record.stopped) -> _ => return false,
-            recv(answer) -> answer => self.heard(record, answer.ok()),
+            recv(answer) -> answer => self.apply_answer(record, answer.ok()),
             default(left) => {}
         }
         true
@@ -111,7 +111,7 @@ impl HealthWatch {
                 recv(pending) -> _ => return WatchEnd::Changed,
                 recv(due) -> _ => return WatchEnd::Due,
                 recv(misses) -> _ => return WatchEnd::Due,
-                recv(answer) -> answer => self.heard(record, answer.ok()),
+                recv(answer) -> answer => self.apply_answer(record, answer.ok()),
                 recv(question) -> _ => self.ask(),
                 recv(record.retries()) -> _ => {
                     self.hasten(record, HealthState::Failing);
@@ -157,7 +157,7 @@ impl HealthWatch {
     }
 
     /// The question is over. There is no answer where its thread broke off: it is asked again.
-    fn heard(&mut self, record: &ConnectionOwner, answer: Option<HealthResult>) {
+    fn apply_answer(&mut self, record: &ConnectionOwner, answer: Option<HealthResult>) {
         self.answer = None;
         let Some(answer) = answer else {
             log::warn!("application '{}': health check interrupted", self.name);
@@ -202,7 +202,7 @@ mod tests {
         let mut watch = HealthWatch::begin("x", breaks_off, never(), false);
         let answer = watch.answer.clone().unwrap().recv();
         assert!(answer.is_err() && watch.due.is_none());
-        watch.heard(&record, answer.ok());
+        watch.apply_answer(&record, answer.ok());
         assert_eq!(watch.due, Some(watch.asked + FAILING_PAUSE));
     }
 }

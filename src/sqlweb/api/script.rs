@@ -336,12 +336,12 @@ impl ScriptRun<'_> {
         {
             match script.next(options.is_part) {
                 Ok(Some(statement)) => {
-                    self.progress.begins();
+                    self.progress.mark_statement_read();
                     self.one(statement)?;
                     if self.check_mode_changed() {
                         self.follow(&mut script, options);
                     }
-                    self.progress.goes_on();
+                    self.progress.restart_timeout();
                     trouble = self.is_hopeless().then(too_many_failures);
                 }
                 Ok(None) => break,

@@ -40,7 +40,7 @@ impl ScriptProgress {
     }
 
     /// A statement is whole: a small script is waited for no more.
-    pub(super) fn begins(&self) {
+    pub(super) fn mark_statement_read(&self) {
         self.has_begun.set(true);
         if !self.must_count() {
             self.permits.borrow_mut().clear();
@@ -48,7 +48,7 @@ impl ScriptProgress {
     }
 
     /// The next one may be waited for from now on.
-    pub(super) fn goes_on(&self) {
+    pub(super) fn restart_timeout(&self) {
         self.since.set(Instant::now());
     }
 
@@ -118,7 +118,7 @@ mod tests {
         let mut open = |uses: &Use| {
             let mut body = body(&scripts, uses);
             body.read_exact(&mut large[..])?;
-            body.progress.begins();
+            body.progress.mark_statement_read();
             body.read(&mut [0]).map(|_| body)
         };
         let held: Vec<_> = (0..SCRIPTS_OF_ONE).map(|_| open(&one).unwrap()).collect();
@@ -144,7 +144,7 @@ mod tests {
         };
         let mut held: Vec<_> = (0..SCRIPTS_OF_ONE).map(|_| open().unwrap()).collect();
         assert!(open().is_err());
-        held[0].progress.begins();
+        held[0].progress.mark_statement_read();
         assert_eq!(one.scripts.out(), SCRIPTS_OF_ONE - 1);
         held.push(open().unwrap());
         held[0].read_exact(&mut [0; SMALL]).unwrap();

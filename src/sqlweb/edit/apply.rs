@@ -182,7 +182,7 @@ impl Editor<'_> {
                 transaction: table.rolls_back,
             }));
         }
-        let written = self.written(&table, &planned)?;
+        let written = self.write_all(&table, &planned)?;
         Ok(written.answer(&EditHead {
             applied: written.changes,
             duration: duration(self.started),
@@ -192,7 +192,7 @@ impl Editor<'_> {
     }
 
     /// Writes all, or nothing where the table's engine can roll back.
-    fn written(
+    fn write_all(
         &mut self,
         table: &EditableTable,
         planned: &[Planned],
@@ -271,7 +271,7 @@ impl Editor<'_> {
             return Err(FailureCause::Request(413, too_large(sql.len(), max_packet)).into());
         }
         let shown = planned.statement(table, true);
-        let answer = self.noted(&sql, &shown).map_err(|error| {
+        let answer = self.send_noted(&sql, &shown).map_err(|error| {
             if table.rolls_back || error.leaves_connection_usable() {
                 FailureCause::Db(error)
             } else {
@@ -343,7 +343,7 @@ impl Editor<'_> {
             // Says why, and sends nothing.
             self.send("COMMIT", false)?;
         }
-        match self.noted("COMMIT", "COMMIT") {
+        match self.send_noted("COMMIT", "COMMIT") {
             Ok(_) => Ok(()),
             Err(error @ DbError::Statement(_)) if error.leaves_connection_usable() => {
                 Err(FailureCause::Db(error).into())
@@ -372,7 +372,7 @@ impl Editor<'_> {
     }
 
     /// Sends a statement that writes, and notes it as it is `shown`.
-    fn noted(&mut self, sql: &str, shown: &str) -> Result<OneRow, DbError> {
+    fn send_noted(&mut self, sql: &str, shown: &str) -> Result<OneRow, DbError> {
         let since = (SystemTime::now(), Instant::now());
         let outcome = self.send(sql, false);
         self.note(shown, since, outcome.as_ref().err());

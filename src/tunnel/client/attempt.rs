@@ -183,8 +183,8 @@ impl ConnectionHandler<'_> {
             return Err(self.fail(Failure::of_config(data)));
         }
         self.phase = HandshakePhase::Up;
-        mux.timed(trip);
-        mux.ready();
+        mux.note_round_trip(trip);
+        mux.mark_ready();
         // An owner that is told of failures tells of the rest too.
         let level = match self.settings.on_failed {
             Some(_) => log::Level::Debug,

@@ -98,7 +98,7 @@ impl Mux {
     }
 
     /// The connection is in use from now on: its deadline is lifted.
-    pub(in crate::tunnel) fn ready(&self) {
+    pub(in crate::tunnel) fn mark_ready(&self) {
         self.timers().mark_ready(Instant::now());
         self.wake_writer();
     }
@@ -144,7 +144,7 @@ impl Mux {
     }
 
     /// Something has come from the peer.
-    pub(super) fn heard(&self, now: Instant) {
+    pub(super) fn note_heard(&self, now: Instant) {
         let mut timers = self.timers();
         timers.hear(now);
         if std::mem::take(&mut timers.is_probed) {
@@ -153,7 +153,7 @@ impl Mux {
     }
 
     /// Notes a round trip.
-    pub(in crate::tunnel) fn timed(&self, round_trip: Duration) {
+    pub(in crate::tunnel) fn note_round_trip(&self, round_trip: Duration) {
         let micros = u64::try_from(round_trip.as_micros())
             .unwrap_or(u64::MAX)
             .max(1);

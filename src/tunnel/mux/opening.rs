@@ -133,7 +133,7 @@ impl Mux {
     /// Where the channel leads may not be dialled.
     fn forbid(self: &Arc<Self>, stream: &Arc<Stream>) -> Result<(), Error> {
         log::debug!("stream refused: its target is postern itself");
-        self.target_missed();
+        self.report_target_missed();
         self.refuse_offered(
             stream,
             ChannelOpenFailure::AdministrativelyProhibited,
@@ -163,13 +163,13 @@ impl Mux {
             Err(error) => {
                 log::debug!("cannot connect to a target: {error}");
                 self.options.traffic.count_refused(false);
-                self.target_missed();
+                self.report_target_missed();
                 self.update(stream, StreamState::on_failed);
             }
         }
     }
 
-    fn target_missed(&self) {
+    fn report_target_missed(&self) {
         if let Some(missed) = &self.options.target_missed {
             // One message is enough.
             let _ = missed.try_send(());

@@ -71,12 +71,12 @@ impl Mux {
         loop {
             match ws.read(reader.space()) {
                 Ok(0) => return End::Link("the other end closed the connection".into()),
-                Ok(count) => reader.filled(count),
+                Ok(count) => reader.mark_filled(count),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return End::Link(in_words(error)),
             }
             let now = Instant::now();
-            self.heard(now);
+            self.note_heard(now);
             loop {
                 let step = match reader.next(now, || self.session()) {
                     Ok(None) => break,
@@ -139,7 +139,7 @@ impl Mux {
                 }
             }
             Event::RequestReply { id, round_trip, .. } if self.timers().take_answer(id) => {
-                self.timed(round_trip);
+                self.note_round_trip(round_trip);
                 // The writer thread sleeps until this answer is late; now the next ping counts.
                 self.timers_changed.notify_all();
             }

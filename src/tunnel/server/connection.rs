@@ -87,7 +87,7 @@ fn serve(
     };
     let end = mux.run(reader, from, &mut client);
     for (holder, port) in state.ports.release(&mux) {
-        state.policy.left(&holder, port);
+        state.policy.on_left(&holder, port);
     }
     log::debug!("{peer}: ended: {end:?}");
 }
@@ -174,7 +174,7 @@ impl ConnectionHandler<'_> {
         match outcome {
             Ok(()) => {
                 self.phase = HandshakePhase::Up;
-                mux.ready();
+                mux.mark_ready();
             }
             // The client is the one to leave; it has until the deadline.
             Err(text) => {

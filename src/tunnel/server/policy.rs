@@ -32,7 +32,7 @@ pub trait Policy: Send + Sync {
     }
 
     /// The connection over which `holder` held this port, or listened on it, has ended. By default nobody minds.
-    fn left(&self, _holder: &str, _port: u16) {}
+    fn on_left(&self, _holder: &str, _port: u16) {}
 }
 
 /// Access to a port, and its counters.

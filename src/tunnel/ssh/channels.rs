@@ -228,7 +228,7 @@ impl Channels {
 // Calls of the writer.
 impl Channels {
     /// It has taken `size` bytes of this channel's bulk data.
-    pub(super) fn freed(&mut self, channel: u32, size: usize) {
+    pub(super) fn note_written(&mut self, channel: u32, size: usize) {
         if let Some(entry) = self.table.get_mut(&channel) {
             entry.queued = entry.queued.saturating_sub(size);
         }
@@ -278,7 +278,7 @@ impl Channels {
             }
             msg::CHANNEL_OPEN_CONFIRMATION => self.confirmed(id, fields, out),
             msg::CHANNEL_OPEN_FAILURE => self.refused(id, fields),
-            msg::CHANNEL_WINDOW_ADJUST => self.adjusted(id, fields),
+            msg::CHANNEL_WINDOW_ADJUST => self.on_window_adjust(id, fields),
             msg::CHANNEL_REQUEST => self.requested(id, fields, out),
             // This side sends no channel requests; a stray answer does no harm.
             msg::CHANNEL_SUCCESS | msg::CHANNEL_FAILURE => Ok(Event::Handled),
@@ -354,7 +354,11 @@ impl Channels {
     }
 
     /// RFC 4254 §5.2: a window never exceeds 2^32 - 1 bytes.
-    fn adjusted(&mut self, id: u32, mut fields: Fields<'_>) -> Result<Event<'static>, Error> {
+    fn on_window_adjust(
+        &mut self,
+        id: u32,
+        mut fields: Fields<'_>,
+    ) -> Result<Event<'static>, Error> {
         let more = fields.uint32()?;
         let entry = self.live(id)?;
         if entry.stage != ChannelStage::Open {

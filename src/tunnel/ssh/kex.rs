@@ -83,7 +83,7 @@ impl KeyExchange {
         Ok(exchange)
     }
 
-    pub(super) fn peer_ident(&mut self, line: &[u8]) {
+    pub(super) fn set_peer_ident(&mut self, line: &[u8]) {
         self.peer_ident = line.to_vec();
     }
 

@@ -303,7 +303,7 @@ impl Session {
         let channels = &mut self.channels;
         let taken = self
             .out
-            .take(batch, |channel, size| channels.freed(channel, size));
+            .take(batch, |channel, size| channels.note_written(channel, size));
         if taken || self.channels.has_unused_quantum() {
             self.channels.wake(self.out.bulk_room(), woken);
         }

@@ -283,7 +283,7 @@ impl ReadAhead {
             .expect("filled so far")
     }
 
-    fn filled(&mut self, count: usize) {
+    fn mark_filled(&mut self, count: usize) {
         self.filled.end = (self.filled.end + count).min(self.buffer.len());
     }
 }
@@ -298,7 +298,7 @@ impl Source {
             None => self.receive_raw(first, ahead.space())?,
             Some(tls) => self.receive_records(tls, first, ahead.space())?,
         };
-        ahead.filled(count.saturating_sub(room));
+        ahead.mark_filled(count.saturating_sub(room));
         Ok(count)
     }
 

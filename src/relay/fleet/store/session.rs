@@ -73,7 +73,7 @@ impl Session {
     ) -> Result<T, StoreError> {
         let until = Instant::now() + WITHIN;
         loop {
-            let answer = catch_panic(|| match self.connected()? {
+            let answer = catch_panic(|| match self.connection()? {
                 Ok(conn) => ask(conn).map(Ok),
                 Err(error) => Ok(Err(error)),
             });
@@ -116,7 +116,7 @@ impl Session {
     }
 
     /// The connection; one that was just made has the tables looked at.
-    fn connected(&mut self) -> Result<Result<&mut Conn, StoreError>, ServerTrouble> {
+    fn connection(&mut self) -> Result<Result<&mut Conn, StoreError>, ServerTrouble> {
         Ok(Ok(match &mut self.conn {
             Some(conn) => conn,
             none => {
