@@ -60,8 +60,8 @@
 //!                tunnel/mux/stream         connects to the target that was configured, and to no other; a stream of what
 //!                                          speaks HTTP stays in this process, where
 //!                manager/site              reads its requests; between these a stream has no thread (streams)
-//!                gateway                   the same pipeline, beside the application: its own name and links (naming), the
-//!                                          code where the server asks for none, who hears of it (beside)
+//!                gateway                   the same pipeline, for the application: its own name and links (naming), the
+//!                                          code where the server asks for none, events of requests (connector_side)
 //!                http/proxy                the same loop once more
 //!                the application
 //! ```

@@ -29,9 +29,9 @@ pub(crate) struct Client {
 
 #[derive(Clone)]
 enum Program {
-    /// One that runs, by its API's address.
+    /// A running program, by its API's address.
     At(SocketAddr),
-    /// One that is in this process.
+    /// A program in this process.
     Here(Arc<dyn Service>),
 }
 
@@ -41,7 +41,7 @@ pub(crate) trait Service: Handler {
     fn next_change(&self, id: &str) -> Receiver<()>;
 }
 
-/// Why a call has no `data`.
+/// Reason that a call has no `data`.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// No answer from this address.
@@ -124,7 +124,7 @@ impl Client {
         match &self.program {
             Program::At(address) => {
                 let authorization = self.authorization.as_ref().map(|value| value.as_str());
-                http_call::call(*address, (method, path), authorization, &body)
+                http_call::call(*address, method, path, authorization, &body)
                     .map_err(|error| Error::Silent(*address, error))
                     .and_then(|answer| Envelope::read(&answer).data(Some(*address)))
             }

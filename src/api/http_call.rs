@@ -16,7 +16,8 @@ const ANSWER_CAP: u64 = 64 * 1024 * 1024;
 /// Makes the call and returns the answer's body; `body` is JSON or empty.
 pub(super) fn call(
     address: SocketAddr,
-    (method, path): (Method, &str),
+    method: Method,
+    path: &str,
     authorization: Option<&str>,
     body: &[u8],
 ) -> io::Result<Vec<u8>> {

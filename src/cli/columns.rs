@@ -25,29 +25,46 @@ pub(super) fn shown(text: &str) -> String {
     }
 }
 
+/// Columns of a table.
+#[derive(Clone, Copy)]
+pub(super) struct Columns<const N: usize> {
+    pub(super) heading: [&'static str; N],
+    /// Headings of the columns that come first on a terminal; empty for the order of `heading`.
+    pub(super) first: &'static [&'static str],
+}
+
+impl<const N: usize> Columns<N> {
+    pub(super) fn all(heading: [&'static str; N]) -> Self {
+        Self {
+            heading,
+            first: &[],
+        }
+    }
+}
+
 /// Prints a list: with `--json` as it is, else its rows as a table. A command without `--wide` shows all columns.
 pub(super) fn print_list<const N: usize>(
     parsed: &Parsed,
     list: &impl Serialize,
-    (heading, first): ([&str; N], &[&str]),
+    columns: Columns<N>,
     rows: &[[String; N]],
     hint: &str,
 ) -> Result<(), Failure> {
     if parsed.wants_json() {
         return print_json(list);
     }
-    let is_wide = first.is_empty() || parsed.has(&WIDE);
-    print_table(heading, first, rows, (hint, is_wide))
+    let is_wide = columns.first.is_empty() || parsed.has(&WIDE);
+    print_table(columns, rows, hint, is_wide)
 }
 
 /// Prints a heading and rows of as many cells, none of which holds a control character. A terminal shows a row in one
-/// line: the columns named by `first`, then the others, as far as there is room; `is_wide` shows all of them in their
-/// order. Where there is no row, a person reads `hint` in place of the heading.
+/// line: the first columns, then the others, as far as there is room; `is_wide` shows all of them in their order. If
+/// there is no row, a terminal shows `hint` instead of the heading.
 pub(super) fn print_table<const N: usize>(
-    heading: [&str; N],
-    first: &[&str],
+    Columns { heading, first }: Columns<N>,
     rows: &[[String; N]],
-    (hint, is_wide): (&str, bool),
+    hint: &str,
+    is_wide: bool,
 ) -> Result<(), Failure> {
     let stdout = std::io::stdout();
     if !stdout.is_terminal() {

@@ -81,7 +81,7 @@ pub(super) fn unfit(wish: &str) -> Option<String> {
     ))
 }
 
-/// Why a site cannot be called exactly so: letters are lost, or what is left is no name.
+/// Reason that a site cannot be called exactly so: letters are lost, or what is left is no name.
 fn why_unfit(wish: &str) -> Option<&'static str> {
     let wished = names::label(wish);
     let letters = |text: &str| text.chars().filter(|one| one.is_alphanumeric()).count();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn another_name_than_the_wished_one_is_told() {
+    fn another_name_than_the_wished_one_is_reported() {
         for (wish, site, told) in [
             ("shop", "https://shop.relay.example/", None),
             ("My Shop", "http://my-shop.localhost:8180/", None),

@@ -40,7 +40,7 @@ pub(crate) enum Format {
 /// The logger, set once.
 struct Stderr {
     format: Format,
-    /// True where the command tells in lines of its own what happens, but for visitors that are refused.
+    /// True if the command prints events in lines of its own, except refused visitors.
     is_quiet: bool,
     /// Beginnings of targets that are held to warnings: parts whose owner says what comes of them.
     owned: &'static [&'static str],
@@ -65,7 +65,7 @@ pub(crate) fn start(verbose: bool) {
     start_at(LevelFilter::Warn, verbose, Format::Text, &[], false);
 }
 
-/// Starts the log of a command that tells in lines of its own what happens.
+/// Starts the log of a command that prints events in lines of its own.
 pub(crate) fn start_quietly(verbose: bool) {
     start_at(LevelFilter::Warn, verbose, Format::Text, &[], true);
 }
@@ -196,7 +196,7 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
         let message = in_words(record.args());
         let mut line = json!({"time": time, "level": level, "target": target, "message": message});
         // Reading them does not fail.
-        let _ = record.key_values().visit(&mut Fields(&mut line));
+        let _ = record.key_values().visit(&mut KeyValues(&mut line));
         return escaped(&line.to_string()).into_owned() + "\n";
     }
     let mut line = String::with_capacity(USUAL);
@@ -222,9 +222,9 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
 }
 
 /// The object that a record's fields are added to.
-struct Fields<'a>(&'a mut serde_json::Value);
+struct KeyValues<'a>(&'a mut serde_json::Value);
 
-impl<'kvs> VisitSource<'kvs> for Fields<'_> {
+impl<'kvs> VisitSource<'kvs> for KeyValues<'_> {
     fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), kv::Error> {
         let number = value.to_u64().map(serde_json::Value::from);
         let number = number.or_else(|| value.to_f64().map(serde_json::Value::from));

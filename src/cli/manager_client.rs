@@ -14,9 +14,9 @@ use crate::manager::{self, ServerUrl};
 use crate::store::{DataDir, Instance};
 use crate::tunnel::ws::network_variables;
 
-/// Address that a running manager tells other commands.
+/// Address and process that a running manager announces to other commands.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct InstanceAddress {
+pub(crate) struct ManagerInstance {
     /// The page's address, `http://127.0.0.1:8181/`.
     pub(crate) url: String,
     /// Its process.
@@ -38,7 +38,7 @@ impl Manager {
         let Some(said) = Instance::find(home)? else {
             return Ok(None);
         };
-        let said = serde_json::from_slice::<InstanceAddress>(&said).ok();
+        let said = serde_json::from_slice::<ManagerInstance>(&said).ok();
         let found = said.and_then(|said| Some((address(&said.url)?, said.pid)));
         let Some((address, pid)) = found else {
             return Err(Failure::operation(format!(

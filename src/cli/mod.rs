@@ -14,7 +14,7 @@ mod manager_client;
 mod output;
 mod plugins;
 mod port_holder;
-mod relay_beside;
+mod relay_standby;
 mod serve;
 mod signals;
 mod suggest;
@@ -44,7 +44,7 @@ const SEE_HELP: &str = "see 'postern --help'";
 /// Exit status: 0 done, 1 the operation failed, 2 the command line is wrong.
 pub fn main() -> ExitCode {
     if std::env::var_os("RUST_BACKTRACE").is_none() {
-        std::panic::set_hook(Box::new(tell_panic));
+        std::panic::set_hook(Box::new(log_panic));
     }
     let done = arguments().and_then(|arguments| {
         let mut flags = arguments.iter().take_while(|argument| *argument != "--");
@@ -65,7 +65,7 @@ pub fn log_as_relay() {
 }
 
 /// Tells a panic in one plain line; the thread, or what catches the panic, decides what ends with it.
-fn tell_panic(panic: &PanicHookInfo<'_>) {
+fn log_panic(panic: &PanicHookInfo<'_>) {
     let message = panic.payload_as_str().unwrap_or("no message");
     let place = panic.location().map(ToString::to_string);
     let place = place.as_deref().unwrap_or("an unknown place");

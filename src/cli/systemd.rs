@@ -8,8 +8,8 @@ use super::args::command::{Command, Flag, Parsed};
 /// Seconds for its end, when nothing runs any more.
 const STOP_SECONDS: u64 = 5;
 
-/// Manager that runs the service.
-pub(super) enum Manager {
+/// The systemd instance that runs the service.
+pub(super) enum Scope {
     /// The system, as a user that exists only while it runs.
     System {
         /// The directory below `/var/lib` that is the service's own.
@@ -22,7 +22,7 @@ pub(super) enum Manager {
 /// Values of a unit.
 pub(super) struct Unit<'a> {
     pub(super) description: &'a str,
-    pub(super) manager: Manager,
+    pub(super) scope: Scope,
     /// The program and its arguments. `%S` stands for the parent of the state directory.
     pub(super) command: Vec<String>,
     /// A file with variables that are nobody else's business.
@@ -98,15 +98,15 @@ impl Unit<'_> {
             command.join(" "),
             STOP_SECONDS + self.drain.as_secs(),
         );
-        let target = match self.manager {
-            Manager::System { state } => {
+        let target = match self.scope {
+            Scope::System { state } => {
                 let _ = write!(
                     text,
                     "{SYSTEM_HARDENING}StateDirectory={state}\nStateDirectoryMode=0700\n"
                 );
                 "multi-user.target"
             }
-            Manager::User => "default.target",
+            Scope::User => "default.target",
         };
         let _ = write!(text, "\n[Install]\nWantedBy={target}\n");
         text
@@ -115,7 +115,7 @@ impl Unit<'_> {
     /// True if the hardening hides the program from its own service.
     fn is_out_of_sight(&self) -> bool {
         let program = self.command.first().map_or("", String::as_str);
-        matches!(self.manager, Manager::System { .. })
+        matches!(self.scope, Scope::System { .. })
             && HIDDEN.iter().any(|place| program.starts_with(place))
     }
 }
@@ -174,7 +174,7 @@ mod tests {
     fn a_system_unit_keeps_its_state_and_is_confined() {
         let unit = Unit {
             description: "d",
-            manager: Manager::System { state: "s" },
+            scope: Scope::System { state: "s" },
             command: vec!["postern".into(), "relay".into()],
             environment_file: None,
             drain: Duration::from_secs(30),

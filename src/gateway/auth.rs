@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::cookies;
 use super::site::Site;
-use crate::http::auth::{Code, CookieKey, Lifetime, Outcome, Scope, SignIn, sha256};
+use crate::http::auth::{Code, CookieKey, Lifetime, Scope, SignIn, SignInOutcome, sha256};
 use crate::http::h1::head::Head;
 use crate::http::h1::target::form_fields;
 use crate::store::expiry::Clocks;
@@ -42,8 +42,9 @@ impl SiteAuth {
         site: &Site,
         app_id: Option<&str>,
         code: &str,
-        from: (IpAddr, bool),
-    ) -> Outcome {
+        source: IpAddr,
+        is_secure: bool,
+    ) -> SignInOutcome {
         let now = Clocks::now();
         let names_site = app_id.is_none_or(|app_id| app_id == site.app_id);
         let right = site.code.as_ref();
@@ -52,7 +53,7 @@ impl SiteAuth {
         let expiry = site.expiry.filter(|_| self.0.is_shared());
         let left = expiry.map_or(Duration::MAX, |expiry| expiry.left(now));
         let opened = right.map(|code| scope(site, code).within(left));
-        self.0.enter(opened, from, now)
+        self.0.enter(opened, source, is_secure, now)
     }
 }
 
@@ -93,21 +94,25 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::gateway::Down;
+    use crate::gateway::Unreachable;
     use crate::http::auth::of_form_1;
     use crate::store::expiry::Expiry;
     use crate::store::time::unix_seconds;
 
-    const FROM: (IpAddr, bool) = (IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), false);
+    const SOURCE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     fn site(name: &str, code: &str) -> Site {
-        let mut site = Site::new(name, format!("app-{name}"), Arc::new(|_| Err(Down::Tunnel)));
+        let mut site = Site::new(
+            name,
+            format!("app-{name}"),
+            Arc::new(|_| Err(Unreachable::Tunnel)),
+        );
         site.code = Some(Code::new(code));
         site
     }
 
-    fn value(outcome: Outcome) -> Vec<u8> {
-        let Outcome::SignedIn(cookie) = outcome else {
+    fn value(outcome: SignInOutcome) -> Vec<u8> {
+        let SignInOutcome::SignedIn(cookie) = outcome else {
             panic!("the right code was refused: {outcome:?}");
         };
         let (pair, _) = cookie.split_once(';').unwrap();
@@ -118,17 +123,17 @@ mod tests {
     fn a_cookie_opens_its_site_alone_and_only_with_the_present_code() {
         let auth = SiteAuth::new(CookieKey::random());
         let one = site("one", "c1");
-        let cookie = value(auth.enter(&one, Some("app-one"), "c1", FROM));
+        let cookie = value(auth.enter(&one, Some("app-one"), "c1", SOURCE, false));
         assert!(auth.knows(&cookie, &one));
         assert!(!auth.knows(b"", &one) && !auth.knows(b"x", &one));
         for (at, other) in others(&one).iter().enumerate() {
             assert!(!auth.knows(&cookie, other), "{at}");
         }
         assert_eq!(
-            auth.enter(&one, Some("app-other"), "c1", FROM),
-            Outcome::WrongCode
+            auth.enter(&one, Some("app-other"), "c1", SOURCE, false),
+            SignInOutcome::WrongCode
         );
-        value(auth.enter(&one, None, "c1", FROM));
+        value(auth.enter(&one, None, "c1", SOURCE, false));
         let restarted = SiteAuth::new(CookieKey::random());
         assert!(!restarted.knows(&cookie, &one));
     }
@@ -151,7 +156,7 @@ mod tests {
         let key = CookieKey::derived(&[3; 32]);
         let (here, there) = (SiteAuth::new(key.clone()), SiteAuth::new(key.clone()));
         let one = site("one", "c1");
-        let cookie = value(here.enter(&one, None, "c1", FROM));
+        let cookie = value(here.enter(&one, None, "c1", SOURCE, false));
         // One that a relay of an earlier version has given.
         let scope = scope(&one, one.code.as_ref().unwrap());
         let earlier = of_form_1(&key, &scope, "someone", unix_seconds() + 60);
@@ -163,11 +168,17 @@ mod tests {
                 assert_eq!(there.knows(cookie, other), is_known, "{at}");
             }
         }
-        assert_eq!(here.enter(&one, None, "c2", FROM), Outcome::WrongCode);
+        assert_eq!(
+            here.enter(&one, None, "c2", SOURCE, false),
+            SignInOutcome::WrongCode
+        );
         // Visitors who are not asked for a code need no cookie.
-        let open = Site::new("open", "app-open", Arc::new(|_| Err(Down::Tunnel)));
+        let open = Site::new("open", "app-open", Arc::new(|_| Err(Unreachable::Tunnel)));
         assert!(there.knows(b"", &open));
-        assert_eq!(here.enter(&open, None, "", FROM), Outcome::WrongCode);
+        assert_eq!(
+            here.enter(&open, None, "", SOURCE, false),
+            SignInOutcome::WrongCode
+        );
     }
 
     #[test]
@@ -182,7 +193,7 @@ mod tests {
             let auth = SiteAuth::new(key.clone());
             let time = |minutes: u64| Duration::from_secs(minutes * 60);
             site.expiry = Some(Expiry::after(time(minutes), now));
-            let cookie = value(auth.enter(&site, None, "c1", FROM));
+            let cookie = value(auth.enter(&site, None, "c1", SOURCE, false));
             let scope = scope(&site, site.code.as_ref().unwrap());
             let knows = |passed: Duration| {
                 let at = Clocks {

@@ -16,7 +16,7 @@ pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
 const MAX_CHAIN: usize = 16;
 
 /// True if a header line of this name tells that a proxy has passed the request on.
-pub(crate) fn tells_of_proxy(name: &str) -> bool {
+pub(crate) fn is_proxied(name: &str) -> bool {
     const PREFIX: &str = "x-forwarded-";
     let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
     let begin = name.get(..PREFIX.len());
@@ -28,7 +28,7 @@ pub(crate) fn tells_of_proxy(name: &str) -> bool {
 /// application that signs in connections, as with NTLM, would take one for the other. A digest of what they show, with a
 /// secret key; 0 where nothing tells of a proxy, as then the connection itself is one visitor's.
 pub(super) fn identity(headers: &Headers, is_proxy: bool, key: &RandomState) -> u64 {
-    if !is_proxy && !headers.iter().any(|(name, _)| tells_of_proxy(name)) {
+    if !is_proxy && !headers.iter().any(|(name, _)| is_proxied(name)) {
         return 0;
     }
     let mut digest = key.build_hasher();
@@ -48,7 +48,7 @@ pub(super) fn identity(headers: &Headers, is_proxy: bool, key: &RandomState) -> 
 
 /// Where a request came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct ForwardedOrigin {
     /// The visitor, then the proxies on the way here; never empty.
     chain: Vec<IpAddr>,
     secure: bool,
@@ -64,7 +64,7 @@ pub(crate) struct ForwardDefaults<'a> {
     pub(crate) port: u16,
 }
 
-impl Origin {
+impl ForwardedOrigin {
     /// Reads what `peer` may say about it. Many proxies pass `X-Forwarded-Host` and `-Port` on as
     /// visitors send them, and applications make links of them: so neither is believed where it
     /// names anything but the site that `host` names, and the port that visitors use.
@@ -73,11 +73,11 @@ impl Origin {
         peer: IpAddr,
         host: &str,
         defaults: &ForwardDefaults<'_>,
-    ) -> Origin {
+    ) -> ForwardedOrigin {
         let believed = is_within(peer, defaults.trusted);
         let only = |name| {
-            let told = believed.then(|| headers.only(name).ok().flatten());
-            std::str::from_utf8(told??).ok()
+            let named = believed.then(|| headers.only(name).ok().flatten());
+            std::str::from_utf8(named??).ok()
         };
         let secure = match only("x-forwarded-proto") {
             Some("https") => true,
@@ -100,7 +100,7 @@ impl Origin {
             (false, true) => 443,
             (false, false) => 80,
         };
-        Origin {
+        ForwardedOrigin {
             chain: chain(headers.all(FORWARDED_FOR), peer, defaults.trusted),
             secure,
             port: port.or(of_host).unwrap_or(usual),
@@ -108,9 +108,9 @@ impl Origin {
         }
     }
 
-    /// That of a visitor of whom this alone is known.
-    pub(super) fn of(source: IpAddr, secure: bool) -> Origin {
-        Origin {
+    /// Origin of a visitor of whom only this is known.
+    pub(super) fn of(source: IpAddr, secure: bool) -> ForwardedOrigin {
+        ForwardedOrigin {
             chain: vec![source],
             secure,
             host: String::new(),
@@ -204,14 +204,14 @@ fn chain<'a>(
     peer: IpAddr,
     trusted: &[Cidr],
 ) -> Vec<IpAddr> {
-    let told: Vec<&[u8]> = values
+    let named: Vec<&[u8]> = values
         .flat_map(|value| value.split(|b| *b == b','))
         .collect();
-    let mut told = told.into_iter().rev().map(address);
+    let mut named = named.into_iter().rev().map(address);
     let mut chain = vec![peer];
     while chain.len() < MAX_CHAIN
         && chain.last().is_some_and(|last| is_within(*last, trusted))
-        && let Some(Some(before)) = told.next()
+        && let Some(Some(before)) = named.next()
     {
         chain.push(before);
     }
@@ -244,7 +244,7 @@ mod tests {
             secure: false,
             port: 80,
         };
-        let origin = Origin::read(
+        let origin = ForwardedOrigin::read(
             &head.headers,
             peer.parse().unwrap(),
             "a.example:81",
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn no_proxy_names_another_host_or_port() {
-        let told = |lines: &str| {
+        let named = |lines: &str| {
             let (_, out) = origin(lines, "10.0.0.1");
             let value = |name: &str| {
                 let rest = out.split_once(name).unwrap().1;
@@ -335,9 +335,9 @@ mod tests {
             "X-Forwarded-Port: 443\r\n",
             "X-Forwarded-Port: x\r\n",
         ] {
-            assert_eq!(told(lines), ours, "{lines}");
+            assert_eq!(named(lines), ours, "{lines}");
         }
-        let outer = told("X-Forwarded-Host: a.example:80\r\nX-Forwarded-Port: 80\r\n");
+        let outer = named("X-Forwarded-Host: a.example:80\r\nX-Forwarded-Port: 80\r\n");
         assert_eq!(outer, ("a.example:80".to_owned(), "80".to_owned()));
     }
 }

@@ -6,9 +6,9 @@ use std::sync::{Arc, LazyLock};
 
 use super::access_log::AccessLog;
 use super::auth::SiteAuth;
-use super::beside::{Beside, shown_site};
 use super::config::GatewayConfig;
-use super::forwarded::Origin;
+use super::connector_side::{ConnectorSide, shown_site};
+use super::forwarded::ForwardedOrigin;
 use super::host::Host;
 use super::limits::Limits;
 use super::pages::Pages;
@@ -37,8 +37,8 @@ pub(crate) struct GatewayState {
     pub(super) tls: LazyLock<Tls>,
     /// The key of what tells visitors behind a proxy apart.
     pub(super) identity_key: RandomState,
-    /// Set where the gateway stands beside its application, and not at a relay.
-    pub(super) beside: Option<Beside>,
+    /// Set at a connector; none at a relay.
+    pub(super) connector_side: Option<ConnectorSide>,
 }
 
 impl GatewayState {
@@ -54,21 +54,22 @@ impl GatewayState {
             identity_key: RandomState::new(),
             config,
             sites,
-            beside: None,
+            connector_side: None,
         }
     }
 
-    /// The state of one beside its application; what it does counts in `stats`.
-    pub(crate) fn beside(
-        beside: Beside,
-        (sites, auth): (Arc<dyn Sites>, Arc<SiteAuth>),
+    /// State of a connector's gateway, which counts its requests in `stats`.
+    pub(crate) fn for_connector(
+        connector_side: ConnectorSide,
+        sites: Arc<dyn Sites>,
+        auth: Arc<SiteAuth>,
         stats: Arc<RequestStats>,
     ) -> GatewayState {
         let mut config = GatewayConfig::new("", 0);
-        config.limits = Limits::beside();
+        config.limits = Limits::for_connector();
         let state = GatewayState::new(config, sites);
         GatewayState {
-            beside: Some(beside),
+            connector_side: Some(connector_side),
             auth,
             stats,
             ..state
@@ -77,7 +78,9 @@ impl GatewayState {
 
     /// The visitor whose request this is, as far as the one who sent it is believed.
     pub(crate) fn source(&self, head: &Head) -> Option<IpAddr> {
-        self.beside.as_ref().and_then(|beside| beside.source(head))
+        self.connector_side
+            .as_ref()
+            .and_then(|connector_side| connector_side.source(head))
     }
 
     pub(super) fn pages(&self) -> &'static Pages {
@@ -89,7 +92,7 @@ impl GatewayState {
         &self,
         head: &'r Head,
         host: Option<&'r Host>,
-        origin: &'r Origin,
+        origin: &'r ForwardedOrigin,
     ) -> SiteRequest<'r> {
         let sent = head.headers.all("host").next().unwrap_or_default();
         let site = match host {
@@ -109,11 +112,11 @@ impl GatewayState {
         &self.stats
     }
 
-    /// Tells whoever shares the site that a visitor did not get in; if nobody can be told, the log warns.
-    pub(super) fn tell_refused(&self, site: &Site, request: &SiteRequest<'_>, status: u16) {
+    /// Reports a refused visitor to the owner of the site; if that is not possible, the log warns.
+    pub(super) fn report_refused(&self, site: &Site, request: &SiteRequest<'_>, status: u16) {
         let visit = RefusedVisit::new(request, status);
         let line = format!("'{}': {visit}", site.name);
-        if (site.tell)(&visit.encode()) {
+        if (site.notify_owner)(&visit.encode()) {
             let others = "refused visitors";
             self.refused
                 .info("postern::relay", others, format_args!("{line}"));

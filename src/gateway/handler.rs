@@ -14,16 +14,16 @@ use std::time::Instant;
 use rustix::event::PollFlags;
 
 use super::auth::is_sign_in;
-use super::beside::is_own;
+use super::connector_side::is_own;
 use super::host::Host;
 use super::site_request::SiteRequest;
 use super::site_rules::SiteRules;
-use super::under_way::{KeptStream, Terms, UnderWay, served};
+use super::under_way::{KeptStream, ParkedRequest, RequestContext, served};
 use super::visitor_connection::{VisitorConnection, timeouts};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::h1::upgrade::Upgrade;
-use crate::http::proxy::{Exchange, Outcome, Step};
+use crate::http::proxy::{Exchange, ExchangeStep, Outcome};
 use crate::http::server::connection_handler::{
     After, ClientConnection, ConnectionHandler, Progress,
 };
@@ -36,7 +36,7 @@ const STEPS: usize = 8;
 impl ConnectionHandler for VisitorConnection {
     /// Requests without a Host, or with several, are for the HTTP server to refuse.
     fn claims(&mut self, head: &Head) -> bool {
-        if self.gateway.beside.is_some() {
+        if self.gateway.connector_side.is_some() {
             return true;
         }
         let config = &self.gateway.config;
@@ -66,7 +66,7 @@ impl ConnectionHandler for VisitorConnection {
 
     fn unpark(&mut self) {
         let kept = self.kept.as_mut().map(|kept| &mut kept.upstream);
-        let used = self.under_way.as_mut().map(|used| &mut used.upstream);
+        let used = self.parked.as_mut().map(|used| &mut used.upstream);
         for upstream in kept.into_iter().chain(used) {
             upstream.stream.defer(None);
         }
@@ -82,15 +82,15 @@ impl ConnectionHandler for VisitorConnection {
         let origin = self.origin(&head);
         let gateway = Arc::clone(&self.gateway);
         let request = gateway.request(&head, host.as_ref(), &origin);
-        let Some((terms, kept)) = self.begins(&request, host.as_ref(), visitor) else {
+        let Some((context, kept)) = self.begins(&request, host.as_ref(), visitor) else {
             return Err(head);
         };
-        let transfer = self.transfer(&request, &terms.present.site);
-        self.under_way = Some(UnderWay {
+        let transfer = self.transfer(&request, &context.present.site);
+        self.parked = Some(ParkedRequest {
             head,
             host,
             origin,
-            terms,
+            context,
             upstream: kept.upstream,
             transfer,
             outcome: None,
@@ -100,10 +100,10 @@ impl ConnectionHandler for VisitorConnection {
     }
 
     fn go_on(&mut self, visitor: &mut dyn ClientConnection) -> Progress {
-        let Some(run) = &mut self.under_way else {
+        let Some(run) = &mut self.parked else {
             return Progress::Idle;
         };
-        let rules = SiteRules::new(&self.gateway, &run.head, &run.terms);
+        let rules = SiteRules::new(&self.gateway, &run.head, &run.context);
         let timeouts = timeouts(&self.gateway, &run.head, visitor);
         let stream = run.upstream.stream.as_mut();
         let mut exchange = Exchange::new(visitor, stream, &mut run.transfer, &rules, timeouts);
@@ -113,32 +113,32 @@ impl ConnectionHandler for VisitorConnection {
         };
         run.steps += 1;
         match step {
-            Step::Ended(outcome @ Outcome::Done { .. }) => self.done(&outcome),
-            Step::Ended(outcome) => {
+            ExchangeStep::Ended(outcome @ Outcome::Done { .. }) => self.done(&outcome),
+            ExchangeStep::Ended(outcome) => {
                 run.outcome = Some(outcome);
                 Progress::NeedsThread
             }
-            Step::Quiet if run.steps < STEPS && !needs_room(run) => Progress::Waits,
-            Step::Quiet | Step::Busy => Progress::NeedsThread,
+            ExchangeStep::Quiet if run.steps < STEPS && !needs_room(run) => Progress::Waits,
+            ExchangeStep::Quiet | ExchangeStep::Busy => Progress::NeedsThread,
         }
     }
 
     fn finish(&mut self, visitor: &mut dyn ClientConnection) -> After {
-        let Some(run) = self.under_way.take() else {
+        let Some(run) = self.parked.take() else {
             return After::Keep;
         };
-        let (terms, mut upstream, mut transfer) = (run.terms, run.upstream, run.transfer);
+        let (context, mut upstream, mut transfer) = (run.context, run.upstream, run.transfer);
         let gateway = Arc::clone(&self.gateway);
         let request = gateway.request(&run.head, run.host.as_ref(), &run.origin);
         let stream = upstream.stream.as_mut();
-        let ended = match run.outcome {
+        let (outcome, served) = match run.outcome {
             Some(outcome) => {
                 let served = served(&outcome, &transfer);
                 (outcome, served)
             }
-            None => self.exchange(&request, &terms, visitor, stream, &mut transfer),
+            None => self.exchange(&request, &context, visitor, stream, &mut transfer),
         };
-        let served = self.after_kept(&request, &terms, visitor, upstream, ended);
+        let served = self.after_kept(&request, &context, visitor, upstream, outcome, served);
         self.record(&request, &served);
         served.after
     }
@@ -152,7 +152,7 @@ impl ConnectionHandler for VisitorConnection {
     }
 
     fn flush(&mut self) {
-        let used = self.under_way.as_mut().map(|run| &mut run.upstream);
+        let used = self.parked.as_mut().map(|run| &mut run.upstream);
         if let Some(upstream) = used.or(self.kept.as_mut().map(|kept| &mut kept.upstream)) {
             // One that is broken tells so when it is read.
             let _ = upstream.stream.flush();
@@ -168,36 +168,36 @@ impl VisitorConnection {
         request: &SiteRequest<'_>,
         host: Option<&Host>,
         visitor: &dyn ClientConnection,
-    ) -> Option<(Terms, KeptStream)> {
-        if self.gateway.beside.is_some() && is_own(request.head) {
+    ) -> Option<(RequestContext, KeptStream)> {
+        if self.gateway.connector_side.is_some() && is_own(request.head) {
             return None;
         }
         let site = self.find(request, host).ok()?;
-        if self.closed_to(request, &site).is_some() {
+        if self.refusal_for(request, &site).is_some() {
             return None;
         }
         let is_open = site.code.is_none()
             || (!is_sign_in(request.head, &site) && self.gateway.is_signed_in(request, &site));
-        let terms = self.terms(request, &site, visitor).ok()?;
+        let context = self.context(request, &site, visitor).ok()?;
         let kept = is_open.then(|| self.take_kept(request, &site))??;
         site.stats.count_request(unix_seconds());
-        Some((terms, kept))
+        Some((context, kept))
     }
 
     /// The whole answer has been sent.
     fn done(&mut self, outcome: &Outcome) -> Progress {
-        let run = self.under_way.take().expect("it was under way just now");
+        let run = self.parked.take().expect("it was under way just now");
         let gateway = Arc::clone(&self.gateway);
         let request = gateway.request(&run.head, run.host.as_ref(), &run.origin);
         let served = served(outcome, &run.transfer);
-        self.keep(&request, &run.terms, run.upstream, (outcome, served.after));
+        self.keep(&request, &run.context, run.upstream, outcome, served.after);
         self.record(&request, &served);
         Progress::Done(served.after)
     }
 }
 
 /// True if TLS has something to send that the stream does not take.
-fn needs_room(run: &UnderWay) -> bool {
+fn needs_room(run: &ParkedRequest) -> bool {
     let [_, (_, room)] = run.upstream.stream.wanted(true, false);
     room != PollFlags::empty()
 }

@@ -24,13 +24,13 @@ pub struct Limits {
     pub kept_for: Duration,
 }
 
-/// Time after which what has been forgotten ends beside an application. Whoever stands nearer to the visitor has closer
+/// Time after which a forgotten stream ends at a connector. The server, which is nearer to the visitor, has closer
 /// limits, of 24 h at most, and closes the stream.
 pub(crate) const FORGOTTEN: Duration = Duration::from_secs(25 * 3600);
 
 impl Limits {
-    /// Those beside an application: how long a request may take is the server's matter, which knows the visitor.
-    pub(crate) fn beside() -> Limits {
+    /// Limits at a connector: the server, which knows the visitor, limits the time of a request.
+    pub(crate) fn for_connector() -> Limits {
         Limits {
             answer_time: FORGOTTEN,
             silence: FORGOTTEN,

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! That is a relay's end. At the other end the pipeline serves a stream of the tunnel and leads to the application: what
-//! is known and done there alone is a value, [`Beside`].
+//! is known and done there alone is a value, [`ConnectorSide`].
 //!
 //! The HTTP server has accepted the connection and parsed the head; what happens with it is decided
 //! here, a request at a time ([`visitor_connection`]): [`host`] says which site, [`auth`] whether an
@@ -18,7 +18,7 @@
 //! | module | is |
 //! |---|---|
 //! | `host`, `forwarded`, `request_head`, `site_rules`, `caching`, `cookies` | heads in, heads out |
-//! | `naming`, `beside` | the application's own name and the way back from it; what else only its end has |
+//! | `naming`, `connector_side` | the application's own name and the way back from it; what else only a connector has |
 //! | `auth`, `signin` | codes, who has shown one, and how they are asked for |
 //! | `pages`, `replies` | what the gateway itself says |
 //! | `protocol` | what speaks no HTTP |
@@ -30,9 +30,9 @@
 
 mod access_log;
 mod auth;
-mod beside;
 mod caching;
 mod config;
+mod connector_side;
 mod cookies;
 mod earlier_owner;
 pub(crate) mod forwarded;
@@ -65,19 +65,19 @@ pub use config::GatewayConfig;
 pub use limits::Limits;
 pub use naming::{TARGETS_HOST, VISITORS_HOST};
 pub use service::Gateway;
-pub use site::{Down, Open, OpenVisits, Site, Sites, Wanted, through};
+pub use site::{OpenStream, OpenVisits, Site, Sites, StreamRequest, Unreachable, through};
 
 pub(crate) use access_log::shown;
 pub(crate) use auth::SiteAuth;
-pub(crate) use beside::{Beside, Events};
+pub(crate) use connector_side::{ConnectorSide, RequestEvents};
 pub(crate) use gateway_state::GatewayState;
 pub(crate) use limits::FORGOTTEN;
-pub(crate) use naming::{Naming, Server, head_of_visitor};
+pub(crate) use naming::{Naming, ServerKind, head_of_visitor};
 pub(crate) use refused_visit::RefusedVisit;
 pub(crate) use replies::REFUSED;
 pub(crate) use request_head::is_never_kept;
 pub(crate) use request_stats::RequestStats;
-pub(crate) use site::Tell;
+pub(crate) use site::NotifyOwner;
 pub(crate) use site_request::{Served, path};
 pub(crate) use stream::TlsStream;
 pub(crate) use tunnels::Tunnels;

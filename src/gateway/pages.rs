@@ -56,7 +56,9 @@ impl Pages {
         &self,
         head: &Head,
         status: u16,
-        ((site, title), next): ((&str, Option<&str>), &str),
+        site: &str,
+        title: Option<&str>,
+        next: &str,
         error: &str,
     ) -> Response {
         if wants_json(head) || is_script(head) {

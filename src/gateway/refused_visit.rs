@@ -1,4 +1,4 @@
-//! Visitors who did not get in, as the relay tells whoever shares the site.
+//! Refused visitors, as the relay reports them to the owner of the site.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::site_request::{SiteRequest, path};
 
-/// Characters of a path that are told. Default 200: a visitor may send 32 KiB.
+/// Characters of a path that are reported. Default 200: a visitor may send 32 KiB.
 const MAX_PATH: usize = 200;
 
 /// A request that was refused: the JSON `{"refused": {"source", "method", "path", "status"}}` in the data of a ping.
@@ -22,7 +22,7 @@ pub(crate) struct RefusedVisit {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Told {
+struct RefusedVisitMessage {
     refused: RefusedVisit,
 }
 
@@ -47,12 +47,12 @@ impl RefusedVisit {
     }
 
     pub(crate) fn encode(self) -> Vec<u8> {
-        serde_json::to_vec(&Told { refused: self }).unwrap_or_default()
+        serde_json::to_vec(&RefusedVisitMessage { refused: self }).unwrap_or_default()
     }
 
     /// The one in the data of a ping; none if it says something else. A server of another maker may send anything.
     pub(crate) fn decode(data: &[u8]) -> Option<RefusedVisit> {
-        let Told { refused } = serde_json::from_slice(data).ok()?;
+        let RefusedVisitMessage { refused } = serde_json::from_slice(data).ok()?;
         let is_plain = |text: &str| text.len() <= 4 * MAX_PATH && !text.contains(char::is_control);
         (is_plain(&refused.method) && is_plain(&refused.path)).then_some(refused)
     }

@@ -22,9 +22,8 @@ const RETRY_AFTER: &str = "5";
 const SHOWN_PROTOCOL: usize = 60;
 
 impl GatewayState {
-    /// Says something in place of an application, to a request that may not have been read to
-    /// its end.
-    pub(super) fn say(
+    /// Sends a message in place of the application's answer. The request may not have been read to its end.
+    pub(super) fn send_message(
         &self,
         request: &SiteRequest<'_>,
         visitor: &mut dyn ClientConnection,
@@ -80,7 +79,7 @@ impl Message<'_> {
     }
 }
 
-pub(super) fn too_busy(full: Full) -> Message<'static> {
+pub(super) fn too_busy_page(full: Full) -> Message<'static> {
     let (text, cause) = match full {
         Full::Source => (
             "There are too many requests from your address.",
@@ -98,7 +97,7 @@ pub(super) fn too_busy(full: Full) -> Message<'static> {
     message(503, "Too busy", text, "Wait a moment, then reload.").because(cause)
 }
 
-pub(super) fn has_ended() -> Message<'static> {
+pub(super) fn expired_page() -> Message<'static> {
     message(
         410,
         "This site has ended",
@@ -107,7 +106,7 @@ pub(super) fn has_ended() -> Message<'static> {
     )
 }
 
-pub(super) fn is_not_shared() -> Message<'static> {
+pub(super) fn not_shared_page() -> Message<'static> {
     message(
         410,
         "This site has ended",
@@ -116,12 +115,12 @@ pub(super) fn is_not_shared() -> Message<'static> {
     )
 }
 
-pub(super) fn has_changed() -> Message<'static> {
+pub(super) fn changed_page() -> Message<'static> {
     let text = "Access to this site has just changed.";
     message(503, "Changed", text, "Reload.").because(Cause::Changed)
 }
 
-pub(super) fn not_for_you() -> Message<'static> {
+pub(super) fn not_allowed_page() -> Message<'static> {
     message(
         403,
         "Not from this address",
@@ -131,7 +130,7 @@ pub(super) fn not_for_you() -> Message<'static> {
     .because(Cause::NotAllowed)
 }
 
-pub(super) fn tunnel_is_down() -> Message<'static> {
+pub(super) fn tunnel_down_page() -> Message<'static> {
     message(
         502,
         "The tunnel is down",
@@ -141,7 +140,7 @@ pub(super) fn tunnel_is_down() -> Message<'static> {
     .because(Cause::TunnelDown)
 }
 
-pub(crate) fn target_is_down(why: &str) -> Message<'_> {
+pub(crate) fn target_down_page(why: &str) -> Message<'_> {
     message(
         502,
         "The application does not answer",
@@ -150,11 +149,11 @@ pub(crate) fn target_is_down(why: &str) -> Message<'_> {
     )
 }
 
-/// Says what has become of an exchange, where no answer of the application says that.
-pub(crate) fn tell<T>(outcome: &Outcome, say: impl FnOnce(&Message<'_>) -> T) -> Option<T> {
+/// Calls `say` with the message about an exchange that ended without an answer.
+pub(crate) fn message_for<T>(outcome: &Outcome, say: impl FnOnce(&Message<'_>) -> T) -> Option<T> {
     Some(match outcome {
-        Outcome::Unanswered(error) => say(&target_is_down(&unanswered(error.as_ref()))),
-        Outcome::NotHttp(why) => say(&target_is_down(&not_http(why))),
+        Outcome::Unanswered(error) => say(&target_down_page(&unanswered(error.as_ref()))),
+        Outcome::NotHttp(why) => say(&target_down_page(&not_http(why))),
         Outcome::TooSlow { has_request } => say(&too_slow(*has_request)),
         Outcome::Refused(refusal) => say(&refused(refusal)),
         _ => return None,

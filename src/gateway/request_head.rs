@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::cookies::{self, OURS};
-use super::forwarded::{ForwardDefaults, Origin};
+use super::forwarded::{ForwardDefaults, ForwardedOrigin};
 use super::host::Host;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
@@ -55,7 +55,7 @@ const CDN_LOOP: &str = "CDN-Loop";
 pub(super) fn head(
     head: &Head,
     host: &[u8],
-    origin: &Origin,
+    origin: &ForwardedOrigin,
     loop_id: &str,
     kept: &[String],
     has_cookies: bool,
@@ -90,7 +90,7 @@ pub(crate) fn head_of_local_visitor(sent: &Head, host: &str, is_secure: bool) ->
         port: Host::port_of(host).unwrap_or(usual),
     };
     let visitor = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let origin = Origin::read(&sent.headers, visitor, host, &defaults);
+    let origin = ForwardedOrigin::read(&sent.headers, visitor, host, &defaults);
     head(sent, host.as_bytes(), &origin, "postern-health", &[], true)
 }
 

@@ -58,7 +58,7 @@ impl connection_handler::Gateway for Gateway {
         is_within(peer, &self.state.config.trust_proxy)
     }
 
-    fn refused(&self, status: u16) {
+    fn count_refused(&self, status: u16) {
         self.state.stats().refuse_early(status);
     }
 
@@ -70,7 +70,7 @@ impl connection_handler::Gateway for Gateway {
     fn take_tunnel(&self, head: &Head, socket: TcpStream, peer: SocketAddr) -> Result<(), Refusal> {
         let none = || Refusal::new(404, "this relay takes no tunnels here");
         let tunnels = self.tunnels.as_ref().ok_or_else(none)?;
-        tunnels.take(head, socket, (peer, &self.state.config.trust_proxy))
+        tunnels.take(head, socket, peer, &self.state.config.trust_proxy)
     }
 
     fn is_https(&self) -> bool {

@@ -11,7 +11,7 @@ use super::request_stats::Cause;
 use super::site::Site;
 use super::site_request::{Served, SiteRequest};
 use crate::http::Response;
-use crate::http::auth::{Outcome, SignInFields, same_site};
+use crate::http::auth::{SignInFields, SignInOutcome, same_site};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::ClientConnection;
@@ -54,7 +54,7 @@ impl GatewayState {
             _ => {
                 let why = "The code is sent by GET or POST.";
                 let refused = message(405, "Method not allowed", why, "");
-                self.say(request, visitor, &refused)
+                self.send_message(request, visitor, &refused)
             }
         }
     }
@@ -66,47 +66,48 @@ impl GatewayState {
         // Data of a form is lost; a page can be asked for once more.
         let again = matches!(head.method.as_str(), "GET" | "HEAD");
         let next = same_site(&head.target).filter(|_| again).unwrap_or(HOME);
-        self.asking_with((request, site), 401, next, "")
+        self.asking_with(request, site, 401, next, "")
     }
 
     /// Shows the page; `error` is the fault of the last code, `next` where a right one leads on to.
     fn asking_with(
         &self,
-        (request, site): (&SiteRequest<'_>, &Site),
+        request: &SiteRequest<'_>,
+        site: &Site,
         status: u16,
         next: &str,
         error: &str,
     ) -> Response {
         let pages = self.pages();
-        let names = (&*site.name, site.title.as_deref());
-        pages.signin(request.head, status, (names, next), error)
+        let title = site.title.as_deref();
+        pages.signin(request.head, status, &site.name, title, next, error)
     }
 
     /// Answers a code, if there is one.
     fn judge(&self, request: &SiteRequest<'_>, site: &Site, query: &str) -> Response {
         let Ok(fields) = SignInFields::parse(query) else {
-            return self.asking_with((request, site), 401, HOME, "The code is unreadable.");
+            return self.asking_with(request, site, 401, HOME, "The code is unreadable.");
         };
         let mut next = fields.next.iter();
         let next = next.find_map(|next| leads_on(next)).unwrap_or(HOME);
         let Some(code) = &fields.code else {
-            return self.asking_with((request, site), 401, next, "");
+            return self.asking_with(request, site, 401, next, "");
         };
-        let from = (request.origin.source(), self.is_secure(request));
+        let (source, is_secure) = (request.origin.source(), self.is_secure(request));
         let app_id = fields.app_id.as_deref();
-        match self.auth.enter(site, app_id, code, from) {
-            Outcome::SignedIn(cookie) => {
+        match self.auth.enter(site, app_id, code, source, is_secure) {
+            SignInOutcome::SignedIn(cookie) => {
                 private(Response::redirect(303, next)).header("Set-Cookie", cookie)
             }
-            Outcome::WrongCode => {
+            SignInOutcome::WrongCode => {
                 self.stats.refuse(Cause::WrongCode);
-                self.tell_refused(site, request, 401);
-                self.asking_with((request, site), 401, next, WRONG)
+                self.report_refused(site, request, 401);
+                self.asking_with(request, site, 401, next, WRONG)
             }
-            Outcome::TooMany(wait) => {
+            SignInOutcome::TooMany(wait) => {
                 self.stats.refuse(Cause::TooManyCodes);
-                self.tell_refused(site, request, 429);
-                self.too_many((request, site), next, wait)
+                self.report_refused(site, request, 429);
+                self.too_many(request, site, next, wait)
             }
         }
     }
@@ -116,12 +117,18 @@ impl GatewayState {
         self.config.secure || request.origin.is_secure()
     }
 
-    fn too_many(&self, of: (&SiteRequest<'_>, &Site), next: &str, wait: Duration) -> Response {
+    fn too_many(
+        &self,
+        request: &SiteRequest<'_>,
+        site: &Site,
+        next: &str,
+        wait: Duration,
+    ) -> Response {
         let seconds = (wait.as_secs() + 1).to_string();
         let error = format!(
             "Too many wrong codes from your address. Try again in {seconds} s; a correct code always works."
         );
-        let page = self.asking_with(of, 429, next, &error);
+        let page = self.asking_with(request, site, 429, next, &error);
         page.header("Retry-After", seconds)
     }
 
@@ -134,7 +141,7 @@ impl GatewayState {
     ) -> Result<String, Served> {
         let head = request.head;
         if let Some(refused) = refusal(head, request.host, self.is_secure(request)) {
-            return Err(self.say(request, visitor, &refused));
+            return Err(self.send_message(request, visitor, &refused));
         }
         let body = visitor.body(head, MAX_FORM).map_err(|after| Served {
             after,
@@ -143,7 +150,7 @@ impl GatewayState {
         })?;
         let form = String::from_utf8(body).ok();
         form.filter(|form| form.len() <= MAX_FORM).ok_or_else(|| {
-            let page = self.asking_with((request, site), 401, HOME, "The code is unreadable.");
+            let page = self.asking_with(request, site, 401, HOME, "The code is unreadable.");
             answer(head, visitor, page, true)
         })
     }

@@ -19,23 +19,24 @@ pub trait Sites: Send + Sync + 'static {
     /// The site of this name, in lower case.
     fn find(&self, site: &str) -> Option<Arc<Site>>;
 
-    /// True if there was one of this name that is not there, which is kept for who had it.
-    fn was(&self, _site: &str) -> bool {
+    /// True if the name is reserved for a site that was shared and is not now.
+    fn was_shared(&self, _site: &str) -> bool {
         false
     }
 }
 
 /// Opens a stream to a site's application. May wait, some 30 s at most.
-pub type Open = Arc<dyn Fn(&Wanted<'_>) -> Result<Box<dyn ByteStream>, Down> + Send + Sync>;
+pub type OpenStream =
+    Arc<dyn Fn(&StreamRequest<'_>) -> Result<Box<dyn ByteStream>, Unreachable> + Send + Sync>;
 
 /// A request that a stream is opened for.
-pub struct Wanted<'r> {
+pub struct StreamRequest<'r> {
     pub(crate) head: &'r Head,
     pub(crate) visitor: &'r dyn ClientConnection,
 }
 
-/// Tells whoever shares a site something; false if that is not possible from here.
-pub(crate) type Tell = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
+/// Sends a notice to the owner of a site; false if that is not possible from here.
+pub(crate) type NotifyOwner = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 /// One site.
 pub struct Site {
@@ -56,16 +57,16 @@ pub struct Site {
     /// Its number in cookies: another one ends all sign-ins. A relay alone counts it in memory; in a fleet it is the
     /// generation, which all relays know.
     pub epoch: u64,
-    /// How often everybody was signed out, as it is stored.
+    /// Number of sign-outs of everybody, as stored.
     pub generation: u64,
     /// When its name was taken from who had it before, in seconds since 1970: what browsers keep of that is not its own.
     pub renamed_at: Option<u64>,
     /// Set when all its connections must be closed: its terms are others now.
     pub is_replaced: Arc<AtomicBool>,
     /// Leads to the application.
-    pub open: Open,
-    /// Tells whoever shares it of visitors who were refused.
-    pub(crate) tell: Tell,
+    pub open: OpenStream,
+    /// Reports refused visitors to its owner.
+    pub(crate) notify_owner: NotifyOwner,
     /// Traffic counters; go on when the site is made again.
     pub stats: Arc<VisitStats>,
     /// On which connections; the same.
@@ -76,7 +77,7 @@ pub struct Site {
 
 impl Site {
     /// A visible site of a plain `http` application.
-    pub fn new(name: impl Into<String>, app_id: impl Into<String>, open: Open) -> Site {
+    pub fn new(name: impl Into<String>, app_id: impl Into<String>, open: OpenStream) -> Site {
         Site {
             name: name.into(),
             title: None,
@@ -90,7 +91,7 @@ impl Site {
             renamed_at: None,
             is_replaced: Arc::default(),
             open,
-            tell: Box::new(|_| false),
+            notify_owner: Box::new(|_| false),
             stats: Arc::default(),
             open_visits: Arc::default(),
             busy: Permits::default(),
@@ -129,9 +130,9 @@ impl fmt::Debug for Site {
     }
 }
 
-/// Why an application cannot be reached.
+/// Reason that an application is not reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Down {
+pub enum Unreachable {
     /// Its tunnel is not connected.
     Tunnel,
     /// The tunnel is, but not what it leads to: what happened there.
@@ -144,13 +145,13 @@ pub enum Down {
 const REFUSED_STREAM: &str = "The other end of the tunnel refused the connection.";
 
 /// Opens streams through a tunnel to the target of `holder`'s remote with this `port`.
-pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> Open {
+pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> OpenStream {
     let holder = holder.into();
     Arc::new(move |_| match opener.open(&holder, port) {
         Ok(stream) => Ok(Box::new(stream)),
-        Err(OpenError::Full) => Err(Down::Full),
-        Err(OpenError::Refused) => Err(Down::Target(REFUSED_STREAM.to_owned())),
-        Err(_) => Err(Down::Tunnel),
+        Err(OpenError::Full) => Err(Unreachable::Full),
+        Err(OpenError::Refused) => Err(Unreachable::Target(REFUSED_STREAM.to_owned())),
+        Err(_) => Err(Unreachable::Tunnel),
     })
 }
 
@@ -167,26 +168,26 @@ impl OpenVisits {
 }
 
 /// Counts a visitor for as long as it lives.
-pub(super) struct PresentVisitor {
+pub(super) struct ActiveVisit {
     pub(super) site: Arc<Site>,
     resetter: Option<Arc<dyn Reset>>,
     /// Number among the open visits, once it is one.
     number: Cell<Option<u64>>,
 }
 
-impl PresentVisitor {
-    pub(super) fn at(site: &Arc<Site>, resetter: Option<Arc<dyn Reset>>) -> PresentVisitor {
+impl ActiveVisit {
+    pub(super) fn at(site: &Arc<Site>, resetter: Option<Arc<dyn Reset>>) -> ActiveVisit {
         site.stats.visitors.fetch_add(1, Ordering::Relaxed);
         let number = Cell::new(None);
-        PresentVisitor {
+        ActiveVisit {
             site: Arc::clone(site),
             resetter,
             number,
         }
     }
 
-    /// An answer is under way to it.
-    pub(super) fn is_answered(&self) {
+    /// Adds it to the open visits: an answer is under way to it.
+    pub(super) fn mark_answered(&self) {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let Some(resetter) = self
             .resetter
@@ -206,7 +207,7 @@ impl PresentVisitor {
     }
 }
 
-impl Drop for PresentVisitor {
+impl Drop for ActiveVisit {
     fn drop(&mut self) {
         if let Some(number) = self.number.get() {
             self.site.open_visits.0.lock().remove(&number);

@@ -1,6 +1,6 @@
 //! A request for a site.
 
-use super::forwarded::Origin;
+use super::forwarded::ForwardedOrigin;
 use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::After;
 
@@ -10,7 +10,7 @@ pub(crate) struct SiteRequest<'r> {
     /// The Host as the visitor sent it.
     pub(crate) host: &'r [u8],
     pub(crate) site: &'r str,
-    pub(crate) origin: &'r Origin,
+    pub(crate) origin: &'r ForwardedOrigin,
 }
 
 /// Result of a request, for its line in the log.

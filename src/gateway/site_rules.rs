@@ -3,16 +3,16 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use super::beside::Beside;
 use super::caching::{self, is_for_caches};
+use super::connector_side::ConnectorSide;
 use super::cookies::{self, OURS};
 use super::earlier_owner;
 use super::gateway_state::GatewayState;
 use super::permits::BusyPermit;
 use super::protocol;
 use super::request_stats::RequestStats;
-use super::site::PresentVisitor;
-use super::under_way::Terms;
+use super::site::ActiveVisit;
+use super::under_way::RequestContext;
 use crate::http::h1::answer::AnswerHead;
 use crate::http::h1::head::Head;
 use crate::http::h1::hop_by_hop::{end_to_end, write_line};
@@ -37,9 +37,9 @@ const DROPPED_FAMILY: &str = "x-reproxy-";
 
 /// An exchange with a site's application.
 pub(super) struct SiteRules<'a> {
-    pub(super) present: &'a PresentVisitor,
+    pub(super) present: &'a ActiveVisit,
     pub(super) permit: &'a BusyPermit,
-    pub(super) beside: Option<&'a Beside>,
+    pub(super) connector_side: Option<&'a ConnectorSide>,
     /// The protocol that was asked for.
     pub(super) upgrade: Option<&'static str>,
     pub(super) answer_time: Duration,
@@ -78,8 +78,8 @@ impl Rules for SiteRules<'_> {
         }
         let is_interim = answer.status < 200;
         if self.is_private && !is_interim {
-            let told = answer.headers.all("cache-control");
-            write_line(out, "Cache-Control", &caching::private(told));
+            let sent = answer.headers.all("cache-control");
+            write_line(out, "Cache-Control", &caching::private(sent));
         }
         if self.is_https && !is_interim {
             write_line(out, "Strict-Transport-Security", HSTS.as_bytes());
@@ -108,7 +108,7 @@ impl Rules for SiteRules<'_> {
     }
 
     fn gives_way(&self) -> bool {
-        self.present.is_answered();
+        self.present.mark_answered();
         true
     }
 
@@ -120,51 +120,51 @@ impl Rules for SiteRules<'_> {
         if !self.has_begun.replace(true) {
             self.stats.first_byte.note(self.began.elapsed());
         }
-        self.present.is_answered();
+        self.present.mark_answered();
         self.present.site.stats.count_out(bytes);
     }
 }
 
 impl<'a> SiteRules<'a> {
-    /// Those of a request on these terms.
+    /// Rules of a request in this context.
     pub(super) fn new(
         gateway: &'a GatewayState,
         head: &'a Head,
-        terms: &'a Terms,
+        context: &'a RequestContext,
     ) -> SiteRules<'a> {
-        let site = &terms.present.site;
+        let site = &context.present.site;
         SiteRules {
-            present: &terms.present,
-            permit: &terms.permit,
-            beside: gateway.beside.as_ref(),
+            present: &context.present,
+            permit: &context.permit,
+            connector_side: gateway.connector_side.as_ref(),
             upgrade: Upgrade::passed(head),
             answer_time: gateway.config.limits.answer_time,
-            is_private: terms.present.site.is_private(),
+            is_private: context.present.site.is_private(),
             of_earlier: Some(head).filter(|head| earlier_owner::is_of_earlier(head, site)),
             is_https: gateway.config.secure,
             stats: &gateway.stats,
-            began: terms.began,
-            has_begun: &terms.has_begun,
+            began: context.began,
+            has_begun: &context.has_begun,
         }
     }
 
     /// Writes a line, which beside the application leads visitors to the site.
     fn write_named(&self, name: &str, value: &[u8], out: &mut Vec<u8>) {
-        let Some(beside) = self.beside else {
+        let Some(connector_side) = self.connector_side else {
             return write_line(out, name, value);
         };
-        match beside.naming.to_visitor(name, value) {
+        match connector_side.naming.to_visitor(name, value) {
             Some(value) => write_line(out, name, &value),
             None => write_line(out, name, value),
         }
-        if name.eq_ignore_ascii_case("location") && beside.naming.is_trap(value) {
-            beside.events.named_itself();
+        if name.eq_ignore_ascii_case("location") && connector_side.naming.is_trap(value) {
+            connector_side.events.on_named_itself();
         }
     }
 
     /// True if other sites have the same domain, or the answer's cookies are not all the application's.
     fn has_neighbours(&self) -> bool {
-        self.beside.is_none() || self.is_private
+        self.connector_side.is_none() || self.is_private
     }
 
     /// True if a line of the application's passes; some are written afresh.

@@ -1,4 +1,4 @@
-//! How often a request is passed on whose tunnel is lost.
+//! Resends of a request whose tunnel is lost.
 
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -11,37 +11,37 @@ const WITHIN: Duration = Duration::from_secs(1);
 /// Pause before each try but the second. Default 100 ms.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The tries of one request.
-pub(super) struct Tries {
-    /// True if there may be more than one.
-    are_many: bool,
+/// Resends of one request.
+pub(super) struct Resends {
+    /// True if a request may be sent more than once.
+    allows_several: bool,
     lost: Option<Instant>,
 }
 
-impl Tries {
+impl Resends {
     /// None so far.
-    pub(super) fn new(are_many: bool) -> Self {
+    pub(super) fn new(allows_several: bool) -> Self {
         Self {
-            are_many,
+            allows_several,
             lost: None,
         }
     }
 
-    /// True if the whole is passed on again after `outcome`: where the stream was closed, and not its tunnel lost, once,
-    /// as that may have been the application.
-    pub(super) fn may_repeat(&mut self, outcome: &Outcome) -> bool {
+    /// Begins a resend after `outcome`, if there is to be one. After a stream that was closed while its tunnel was not
+    /// lost there is only one: the application may have closed it.
+    pub(super) fn begin_after(&mut self, outcome: &Outcome) -> bool {
         let Outcome::Unanswered(error) = outcome else {
             return false;
         };
         let is_of_tunnel = error
             .as_ref()
             .is_some_and(|error| error.kind() == ErrorKind::ConnectionAborted);
-        (is_of_tunnel || self.lost.is_none()) && self.may_go_on()
+        (is_of_tunnel || self.lost.is_none()) && self.begin_next()
     }
 
-    /// True if another one is made after one that was lost: the first at once, the others after a pause.
-    pub(super) fn may_go_on(&mut self) -> bool {
-        if !self.are_many {
+    /// Begins the next resend, if there is to be one: the first at once, the others after a pause.
+    pub(super) fn begin_next(&mut self) -> bool {
+        if !self.allows_several {
             return false;
         }
         let now = Instant::now();
@@ -63,11 +63,11 @@ mod tests {
 
     #[test]
     fn there_is_one_try_or_as_many_as_a_second_has_room_for() {
-        assert!(!Tries::new(false).may_go_on());
-        let (mut tries, began) = (Tries::new(true), Instant::now());
-        assert!(tries.may_go_on() && began.elapsed() < PAUSE);
+        assert!(!Resends::new(false).begin_next());
+        let (mut resends, began) = (Resends::new(true), Instant::now());
+        assert!(resends.begin_next() && began.elapsed() < PAUSE);
         let mut count = 1;
-        while tries.may_go_on() {
+        while resends.begin_next() {
             count += 1;
         }
         assert!((2..=10).contains(&count), "{count}");
@@ -78,14 +78,15 @@ mod tests {
     fn what_the_application_may_have_closed_is_asked_once_more() {
         let closed = Outcome::Unanswered(None);
         let lost = Outcome::Unanswered(Some(ErrorKind::ConnectionAborted.into()));
-        let mut tries = Tries::new(true);
-        assert!(tries.may_repeat(&closed) && !tries.may_repeat(&closed));
-        assert!(tries.may_repeat(&lost));
-        let mut tries = Tries::new(true);
+        let mut resends = Resends::new(true);
+        assert!(resends.begin_after(&closed) && !resends.begin_after(&closed));
+        assert!(resends.begin_after(&lost));
+        let mut resends = Resends::new(true);
         assert!(
-            !tries.may_repeat(&Outcome::TooSlow { has_request: true }) && tries.may_repeat(&lost)
+            !resends.begin_after(&Outcome::TooSlow { has_request: true })
+                && resends.begin_after(&lost)
         );
-        assert!(!tries.may_repeat(&closed));
-        assert!(!Tries::new(false).may_repeat(&lost));
+        assert!(!resends.begin_after(&closed));
+        assert!(!Resends::new(false).begin_after(&lost));
     }
 }

@@ -28,7 +28,8 @@ impl Tunnels {
         &self,
         head: &Head,
         socket: TcpStream,
-        (peer, trusted): (SocketAddr, &[Cidr]),
+        peer: SocketAddr,
+        trusted: &[Cidr],
     ) -> Result<(), Refusal> {
         if head.headers.all("origin").next().is_some() {
             let why = "web pages cannot open a tunnel: send no Origin header";

@@ -1,25 +1,25 @@
-//! A request that is under way: all that is kept of it while no thread waits for its answer.
+//! Requests under way: their context, and what is kept of one while no thread waits for its answer.
 
 use std::cell::Cell;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::forwarded::Origin;
+use super::forwarded::ForwardedOrigin;
 use super::host::Host;
 use super::permits::BusyPermit;
-use super::site::{PresentVisitor, Site};
+use super::site::{ActiveVisit, Site};
 use super::site_request::Served;
 use crate::http::h1::head::Head;
 use crate::http::proxy::{ByteStream, Outcome, Transfer};
 use crate::http::server::ExchangeSlot;
 use crate::http::server::connection_handler::After;
 
-/// Terms that count as long as a request runs.
-pub(super) struct Terms {
-    pub(super) present: PresentVisitor,
+/// Counters, permit and times of a request while it runs.
+pub(super) struct RequestContext {
+    pub(super) present: ActiveVisit,
     pub(super) permit: BusyPermit,
-    /// When it came.
+    /// Time of its arrival.
     pub(super) began: Instant,
     /// True if the visitor has a byte of its answer.
     pub(super) has_begun: Cell<bool>,
@@ -39,23 +39,23 @@ pub(super) struct KeptStream {
     pub(super) upstream: Upstream,
     /// Whose it is, and the proxies on the way here.
     pub(super) chain: Vec<IpAddr>,
-    /// Number that tells that visitor from others of one address.
+    /// Number that distinguishes that visitor from others of one address.
     pub(super) identity: u64,
     pub(super) since: Instant,
 }
 
-/// A request whose answer is awaited.
-pub(super) struct UnderWay {
+/// A request that waits for its answer without a thread.
+pub(super) struct ParkedRequest {
     pub(super) head: Head,
-    /// Names the site; none beside an application, which has one.
+    /// Names the site; none at a connector, whose application has one.
     pub(super) host: Option<Host>,
-    pub(super) origin: Origin,
-    pub(super) terms: Terms,
+    pub(super) origin: ForwardedOrigin,
+    pub(super) context: RequestContext,
     pub(super) upstream: Upstream,
     pub(super) transfer: Transfer,
-    /// How it ended, where that is still to be dealt with.
+    /// Outcome that is still to be handled.
     pub(super) outcome: Option<Outcome>,
-    /// How often it has gone on.
+    /// Steps so far.
     pub(super) steps: usize,
 }
 

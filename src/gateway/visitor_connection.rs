@@ -1,5 +1,5 @@
-//! One visitor's connection, a request at a time: which site, whether it opens, and what the visitor
-//! is told when the application does not answer.
+//! One visitor's connection, a request at a time: the site, access to it, and the message to the visitor if the
+//! application does not answer.
 
 use std::cell::Cell;
 use std::io::ErrorKind;
@@ -11,26 +11,26 @@ use std::time::Instant;
 
 use super::access_log::AccessLine;
 use super::auth::is_sign_in;
-use super::beside::is_own;
+use super::connector_side::is_own;
 use super::earlier_owner;
-use super::forwarded::{ForwardDefaults, Origin, identity};
+use super::forwarded::{ForwardDefaults, ForwardedOrigin, identity};
 use super::gateway_state::GatewayState;
 use super::host::Host;
 use super::naming;
 use super::pages::Message;
 use super::permits::{BusyPermit, Full};
 use super::replies::{
-    answer, has_changed, has_ended, is_not_shared, message, not_for_you, other_protocol,
-    target_is_down, tell, too_busy, tunnel_is_down,
+    answer, changed_page, expired_page, message, message_for, not_allowed_page, not_shared_page,
+    other_protocol, target_down_page, too_busy_page, tunnel_down_page,
 };
 use super::request_head::{self, is_repeatable, is_safe};
 use super::request_stats::Cause;
-use super::site::{Down, PresentVisitor, Site, Wanted};
+use super::site::{ActiveVisit, Site, StreamRequest, Unreachable};
 use super::site_request::{Served, SiteRequest, path};
 use super::site_rules::SiteRules;
 use super::stream::TlsStream;
-use super::tries::Tries;
-use super::under_way::{KeptStream, Terms, UnderWay, Upstream, served};
+use super::tries::Resends;
+use super::under_way::{KeptStream, ParkedRequest, RequestContext, Upstream, served};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::h1::upgrade::Upgrade;
@@ -47,11 +47,11 @@ use crate::store::time::unix_seconds;
 pub(crate) struct VisitorConnection {
     pub(super) gateway: Arc<GatewayState>,
     peer: IpAddr,
-    /// Whom the claimed request is for; none beside an application, which has one site.
+    /// Host of the claimed request; none at a connector, whose application has one site.
     pub(super) host: Option<Host>,
     pub(super) kept: Option<KeptStream>,
     /// Request that runs while no thread waits for it.
-    pub(super) under_way: Option<UnderWay>,
+    pub(super) parked: Option<ParkedRequest>,
     /// When the request that is served came.
     pub(super) began: Instant,
 }
@@ -65,19 +65,19 @@ impl VisitorConnection {
             peer,
             host: None,
             kept: None,
-            under_way: None,
+            parked: None,
             began: Instant::now(),
         }
     }
 
-    /// A stream of a tunnel, beside its application.
-    pub(crate) fn beside(gateway: &Arc<GatewayState>) -> VisitorConnection {
+    /// Connection of one stream of a tunnel, at a connector.
+    pub(crate) fn for_stream(gateway: &Arc<GatewayState>) -> VisitorConnection {
         VisitorConnection::new(gateway, Ipv4Addr::LOCALHOST.into())
     }
 
     /// The connection to the application, to be polled.
     pub(crate) fn upstream(&self) -> Option<BorrowedFd<'_>> {
-        let used = self.under_way.as_ref().map(|run| &run.upstream);
+        let used = self.parked.as_ref().map(|run| &run.upstream);
         let upstream = used.or(self.kept.as_ref().map(|kept| &kept.upstream))?;
         let [(socket, _), _] = upstream.stream.wanted(true, false);
         Some(socket)
@@ -98,10 +98,10 @@ impl VisitorConnection {
         served.after
     }
 
-    pub(super) fn origin(&self, head: &Head) -> Origin {
-        if let Some(beside) = &self.gateway.beside {
-            let source = beside.source(head).unwrap_or(self.peer);
-            return Origin::of(source, beside.is_https());
+    pub(super) fn origin(&self, head: &Head) -> ForwardedOrigin {
+        if let Some(connector_side) = &self.gateway.connector_side {
+            let source = connector_side.source(head).unwrap_or(self.peer);
+            return ForwardedOrigin::of(source, connector_side.is_https());
         }
         let config = &self.gateway.config;
         let defaults = ForwardDefaults {
@@ -112,14 +112,14 @@ impl VisitorConnection {
         let sent = head.headers.all("host").next();
         let sent = sent.expect("a request without Host is not claimed");
         let shown = String::from_utf8_lossy(sent);
-        Origin::read(&head.headers, self.peer, &shown, &defaults)
+        ForwardedOrigin::read(&head.headers, self.peer, &shown, &defaults)
     }
 
     /// Counts a request that has come to its end, and logs it; once each.
     pub(super) fn record(&self, request: &SiteRequest<'_>, served: &Served) {
         let took = self.began.elapsed();
-        if let Some(beside) = &self.gateway.beside {
-            return beside.record(request.head, took, served);
+        if let Some(connector_side) = &self.gateway.connector_side {
+            return connector_side.record(request.head, took, served);
         }
         self.gateway.stats.note(served.status, took);
         self.gateway.log.record(&AccessLine {
@@ -143,17 +143,19 @@ impl VisitorConnection {
     ) -> Served {
         let site = match self.find(request, host) {
             Ok(site) => site,
-            Err(refused) => return self.gateway.say(request, visitor, &refused),
+            Err(refused) => return self.gateway.send_message(request, visitor, &refused),
         };
-        if let Some(refused) = self.closed_to(request, &site) {
-            return self.gateway.say(request, visitor, &refused);
+        if let Some(refused) = self.refusal_for(request, &site) {
+            return self.gateway.send_message(request, visitor, &refused);
         }
         site.stats.count_request(unix_seconds());
         if site.code.is_some() {
             if is_sign_in(request.head, &site) {
                 return match self.permitted(request, &site, visitor) {
                     Ok(_permit) => self.gateway.enter(request, &site, visitor),
-                    Err(full) => self.gateway.say(request, visitor, &too_busy(full)),
+                    Err(full) => self
+                        .gateway
+                        .send_message(request, visitor, &too_busy_page(full)),
                 };
             }
             if !self.gateway.is_signed_in(request, &site) {
@@ -161,14 +163,16 @@ impl VisitorConnection {
                 return answer(request.head, visitor, page, false);
             }
         }
-        if self.gateway.beside.is_some() && is_own(request.head) {
-            let told = message(404, "Not found", "This page does not exist.", "");
-            let told = told.because(Cause::BadRequest);
-            return self.gateway.say(request, visitor, &told);
+        if self.gateway.connector_side.is_some() && is_own(request.head) {
+            let page = message(404, "Not found", "This page does not exist.", "");
+            let page = page.because(Cause::BadRequest);
+            return self.gateway.send_message(request, visitor, &page);
         }
         if let Upgrade::Refused(protocol) = Upgrade::of(request.head) {
             let refused = other_protocol(&protocol);
-            return self.gateway.say(request, visitor, &refused.message());
+            return self
+                .gateway
+                .send_message(request, visitor, &refused.message());
         }
         self.pass(request, &site, visitor)
     }
@@ -179,11 +183,11 @@ impl VisitorConnection {
         host: Option<&Host>,
     ) -> Result<Arc<Site>, Message<'static>> {
         if let Some(host) = host {
-            self.is_for_us(request, host)?;
+            self.check_target(request, host)?;
         }
         self.gateway.sites.find(request.site).ok_or_else(|| {
-            if self.gateway.sites.was(request.site) {
-                return is_not_shared();
+            if self.gateway.sites.was_shared(request.site) {
+                return not_shared_page();
             }
             let why = "There is nothing at this address.";
             let hint =
@@ -192,7 +196,7 @@ impl VisitorConnection {
         })
     }
 
-    fn is_for_us(&self, request: &SiteRequest<'_>, host: &Host) -> Result<(), Message<'static>> {
+    fn check_target(&self, request: &SiteRequest<'_>, host: &Host) -> Result<(), Message<'static>> {
         let named = request.head.authority.as_ref();
         let named = named.map(|authority| Host::parse(authority.as_bytes()));
         if named.is_some_and(|named| named.as_ref() != Some(host)) {
@@ -212,21 +216,21 @@ impl VisitorConnection {
         Ok(())
     }
 
-    /// Why nobody sees the site any more, or this visitor never does.
-    pub(super) fn closed_to(
+    /// Refusal if the site has expired, or does not allow this visitor.
+    pub(super) fn refusal_for(
         &self,
         request: &SiteRequest<'_>,
         site: &Site,
     ) -> Option<Message<'static>> {
         if site.is_over() {
-            return Some(has_ended());
+            return Some(expired_page());
         }
         let source = request.origin.source();
         if site.allow.is_empty() || is_within(source, &site.allow) {
             return None;
         }
-        self.gateway.tell_refused(site, request, 403);
-        Some(not_for_you())
+        self.gateway.report_refused(site, request, 403);
+        Some(not_allowed_page())
     }
 
     /// Another port of this host is another server, to which links must not lead.
@@ -242,34 +246,39 @@ impl VisitorConnection {
         site: &Arc<Site>,
         visitor: &mut dyn ClientConnection,
     ) -> Served {
-        let terms = match self.terms(request, site, visitor) {
-            Ok(terms) => terms,
-            Err(full) => return self.gateway.say(request, visitor, &too_busy(full)),
+        let context = match self.context(request, site, visitor) {
+            Ok(context) => context,
+            Err(full) => {
+                return self
+                    .gateway
+                    .send_message(request, visitor, &too_busy_page(full));
+            }
         };
         let Some(KeptStream { mut upstream, .. }) = self.take_kept(request, site) else {
-            return self.pass_anew(request, &terms, visitor);
+            return self.pass_anew(request, &context, visitor);
         };
         upstream.is_reused = true;
-        let mut transfer = self.transfer(request, &terms.present.site);
+        let mut transfer = self.transfer(request, &context.present.site);
         let stream = upstream.stream.as_mut();
-        let ended = self.exchange(request, &terms, visitor, stream, &mut transfer);
-        self.after_kept(request, &terms, visitor, upstream, ended)
+        let (outcome, served) = self.exchange(request, &context, visitor, stream, &mut transfer);
+        self.after_kept(request, &context, visitor, upstream, outcome, served)
     }
 
     /// A stream that was kept may have ended just when the request came: then it is sent once more.
     pub(super) fn after_kept(
         &mut self,
         request: &SiteRequest<'_>,
-        terms: &Terms,
+        context: &RequestContext,
         visitor: &mut dyn ClientConnection,
         upstream: Upstream,
-        (outcome, served): (Outcome, Served),
+        outcome: Outcome,
+        served: Served,
     ) -> Served {
         if is_repeatable(request.head) && matches!(outcome, Outcome::Unanswered(_)) {
             drop(upstream);
-            return self.pass_anew(request, terms, visitor);
+            return self.pass_anew(request, context, visitor);
         }
-        self.keep(request, terms, upstream, (&outcome, served.after));
+        self.keep(request, context, upstream, &outcome, served.after);
         self.conclude(request, visitor, outcome, served)
     }
 
@@ -277,24 +286,26 @@ impl VisitorConnection {
     fn pass_anew(
         &mut self,
         request: &SiteRequest<'_>,
-        terms: &Terms,
+        context: &RequestContext,
         visitor: &mut dyn ClientConnection,
     ) -> Served {
-        let mut tries = Tries::new(self.gateway.config.passes_on_again);
+        let mut resends = Resends::new(self.gateway.config.passes_on_again);
         loop {
-            let mut upstream = match self.open(request, &terms.present.site, visitor) {
+            let mut upstream = match self.open(request, &context.present.site, visitor) {
                 Ok(upstream) => upstream,
                 // Nothing of it was sent.
-                Err(NotOpened::Down(Down::Tunnel)) if tries.may_go_on() => continue,
-                Err(why) => return self.say_why(request, visitor, &why),
+                Err(OpenFailure::Unreachable(Unreachable::Tunnel)) if resends.begin_next() => {
+                    continue;
+                }
+                Err(why) => return self.send_open_failure(request, visitor, &why),
             };
-            let mut transfer = self.transfer(request, &terms.present.site);
+            let mut transfer = self.transfer(request, &context.present.site);
             let stream = upstream.stream.as_mut();
-            let (outcome, served) = self.exchange(request, terms, visitor, stream, &mut transfer);
-            if is_safe(request.head) && tries.may_repeat(&outcome) {
+            let (outcome, served) = self.exchange(request, context, visitor, stream, &mut transfer);
+            if is_safe(request.head) && resends.begin_after(&outcome) {
                 continue;
             }
-            self.keep(request, terms, upstream, (&outcome, served.after));
+            self.keep(request, context, upstream, &outcome, served.after);
             return self.conclude(request, visitor, outcome, served);
         }
     }
@@ -303,14 +314,15 @@ impl VisitorConnection {
     pub(super) fn keep(
         &mut self,
         request: &SiteRequest<'_>,
-        terms: &Terms,
+        context: &RequestContext,
         upstream: Upstream,
-        (outcome, after): (&Outcome, After),
+        outcome: &Outcome,
+        after: After,
     ) {
         let is_kept = upstream.stream.may_be_kept() && self.may_keep(request);
         if after == After::Keep && outcome.keeps_upstream() && is_kept {
             self.kept = Some(KeptStream {
-                site: Arc::clone(&terms.present.site),
+                site: Arc::clone(&context.present.site),
                 upstream,
                 chain: request.origin.chain().to_vec(),
                 identity: self.identity(request.head),
@@ -319,16 +331,16 @@ impl VisitorConnection {
         }
     }
 
-    /// Returns the terms that count while the request runs, or whose share is used up.
-    pub(super) fn terms(
+    /// Takes the request's permit; fails with the share that is used up.
+    pub(super) fn context(
         &self,
         request: &SiteRequest<'_>,
         site: &Arc<Site>,
         visitor: &dyn ClientConnection,
-    ) -> Result<Terms, Full> {
-        let present = PresentVisitor::at(site, visitor.resetter());
+    ) -> Result<RequestContext, Full> {
+        let present = ActiveVisit::at(site, visitor.resetter());
         let permit = self.permitted(request, site, visitor)?;
-        Ok(Terms {
+        Ok(RequestContext {
             present,
             permit,
             began: self.began,
@@ -355,7 +367,7 @@ impl VisitorConnection {
 
     /// This machine, and a proxy that does not say whom it speaks for, stand for many visitors.
     pub(super) fn counted(&self, source: IpAddr) -> Option<IpAddr> {
-        if self.gateway.beside.is_some() {
+        if self.gateway.connector_side.is_some() {
             return None;
         }
         let here = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
@@ -379,10 +391,10 @@ impl VisitorConnection {
         is_one_visitors && request.head.framing == Framing::Length(0)
     }
 
-    /// Returns a number that tells the visitor from others of one address; beside an application, who opens a stream does
-    /// that.
+    /// Returns a number that distinguishes the visitor from others of one address; 0 at a connector, where each stream
+    /// is one visitor's.
     fn identity(&self, head: &Head) -> u64 {
-        if self.gateway.beside.is_some() {
+        if self.gateway.connector_side.is_some() {
             return 0;
         }
         let is_proxy = is_within(self.peer, &self.gateway.config.trust_proxy);
@@ -418,38 +430,38 @@ impl VisitorConnection {
         request: &SiteRequest<'_>,
         site: &Site,
         visitor: &mut dyn ClientConnection,
-    ) -> Result<Upstream, NotOpened> {
-        let slot = visitor.reserve().ok_or(NotOpened::Busy)?;
-        let wanted = Wanted {
+    ) -> Result<Upstream, OpenFailure> {
+        let slot = visitor.reserve().ok_or(OpenFailure::Busy)?;
+        let wanted = StreamRequest {
             head: request.head,
             visitor,
         };
         let opened = (site.open)(&wanted).and_then(|stream| self.secured(request, site, stream));
         // It may have been opened for terms that hold no more: nobody else would close it.
         if site.is_replaced.load(Ordering::SeqCst) || site.is_over() {
-            return Err(NotOpened::Changed);
+            return Err(OpenFailure::Changed);
         }
         Ok(Upstream {
-            stream: opened.map_err(NotOpened::Down)?,
+            stream: opened.map_err(OpenFailure::Unreachable)?,
             _slot: slot,
             is_reused: false,
         })
     }
 
-    fn say_why(
+    fn send_open_failure(
         &self,
         request: &SiteRequest<'_>,
         visitor: &mut dyn ClientConnection,
-        why: &NotOpened,
+        why: &OpenFailure,
     ) -> Served {
-        let told = match why {
-            NotOpened::Busy => too_busy(Full::Sites),
-            NotOpened::Changed => has_changed(),
-            NotOpened::Down(Down::Tunnel) => tunnel_is_down(),
-            NotOpened::Down(Down::Target(why)) => target_is_down(why),
-            NotOpened::Down(Down::Full) => too_busy(Full::Application),
+        let page = match why {
+            OpenFailure::Busy => too_busy_page(Full::Sites),
+            OpenFailure::Changed => changed_page(),
+            OpenFailure::Unreachable(Unreachable::Tunnel) => tunnel_down_page(),
+            OpenFailure::Unreachable(Unreachable::Target(why)) => target_down_page(why),
+            OpenFailure::Unreachable(Unreachable::Full) => too_busy_page(Full::Application),
         };
-        self.gateway.say(request, visitor, &told)
+        self.gateway.send_message(request, visitor, &page)
     }
 
     /// TLS to the application, under the name that the visitor used: it is the one that its own
@@ -459,22 +471,22 @@ impl VisitorConnection {
         request: &SiteRequest<'_>,
         site: &Site,
         stream: Box<dyn ByteStream>,
-    ) -> Result<Box<dyn ByteStream>, Down> {
+    ) -> Result<Box<dyn ByteStream>, Unreachable> {
         if !site.tls {
             return Ok(stream);
         }
         let name = format!("{}.{}", request.site, self.gateway.config.domain);
         match self.gateway.tls.connection(&name) {
             Ok(tls) => Ok(Box::new(TlsStream::new(tls, stream))),
-            Err(error) => Err(Down::Target(error.to_string())),
+            Err(error) => Err(Unreachable::Target(error.to_string())),
         }
     }
 
     /// The request as the application gets it, of which nothing was sent.
     pub(super) fn transfer(&self, request: &SiteRequest<'_>, site: &Site) -> Transfer {
         let (head, config) = (request.head, &self.gateway.config);
-        if let Some(beside) = &self.gateway.beside {
-            let to_app = naming::head(head, &beside.naming);
+        if let Some(connector_side) = &self.gateway.connector_side {
+            let to_app = naming::head(head, &connector_side.naming);
             return Transfer::new(head, RequestBody::new(head.framing, to_app));
         }
         let is_believed = is_within(self.peer, &config.trust_proxy);
@@ -493,12 +505,12 @@ impl VisitorConnection {
     pub(super) fn exchange(
         &self,
         request: &SiteRequest<'_>,
-        terms: &Terms,
+        context: &RequestContext,
         visitor: &mut dyn ClientConnection,
         stream: &mut dyn ByteStream,
         transfer: &mut Transfer,
     ) -> (Outcome, Served) {
-        let rules = SiteRules::new(&self.gateway, request.head, terms);
+        let rules = SiteRules::new(&self.gateway, request.head, context);
         let timeouts = timeouts(&self.gateway, request.head, visitor);
         let outcome = Exchange::new(visitor, stream, transfer, &rules, timeouts).run();
         let mut served = served(&outcome, transfer);
@@ -525,7 +537,7 @@ impl VisitorConnection {
         }
     }
 
-    /// Tells the visitor what is still to be told.
+    /// Counts the outcome, and sends the visitor a message if no answer was sent.
     fn conclude(
         &self,
         request: &SiteRequest<'_>,
@@ -533,37 +545,45 @@ impl VisitorConnection {
         outcome: Outcome,
         served: Served,
     ) -> Served {
-        match (&outcome, &self.gateway.beside) {
+        match (&outcome, &self.gateway.connector_side) {
             (Outcome::BrokenOff { .. }, _) => self.gateway.stats.refuse(Cause::BrokenOff),
-            (Outcome::Unanswered(_), Some(beside)) => beside.events.missed(),
-            (Outcome::NotHttp(why), Some(beside)) => {
-                beside.events.refused_answer(path(request.head), why);
+            (Outcome::Unanswered(_), Some(connector_side)) => {
+                connector_side.events.on_unreachable()
+            }
+            (Outcome::NotHttp(why), Some(connector_side)) => {
+                connector_side
+                    .events
+                    .on_invalid_answer(path(request.head), why);
             }
             (Outcome::Unanswered(Some(error)), None)
                 if error.kind() == ErrorKind::ConnectionAborted =>
             {
-                return self.gateway.say(request, visitor, &tunnel_is_down());
+                return self
+                    .gateway
+                    .send_message(request, visitor, &tunnel_down_page());
             }
             _ => {}
         }
-        let said = tell(&outcome, |told| self.gateway.say(request, visitor, told));
+        let said = message_for(&outcome, |page| {
+            self.gateway.send_message(request, visitor, page)
+        });
         said.unwrap_or(served)
     }
 }
 
-/// Why there is no stream.
-enum NotOpened {
+/// Reason that no stream was opened.
+enum OpenFailure {
     /// All places are taken.
     Busy,
-    /// The site's terms are others now.
+    /// The site's access has changed.
     Changed,
-    Down(Down),
+    Unreachable(Unreachable),
 }
 
 impl Drop for VisitorConnection {
     fn drop(&mut self) {
         // Given up with its connection, as at the end of the relay.
-        if self.under_way.take().is_some() {
+        if self.parked.take().is_some() {
             self.gateway.stats.note(0, self.began.elapsed());
         }
         self.gateway.stats.open.fetch_sub(1, Ordering::Relaxed);

@@ -42,11 +42,11 @@ pub trait Sink<R>: Send + Sync {
 
 /// The records of one connection.
 pub struct ActivityLog<R> {
-    state: Mutex<State<R>>,
+    state: Mutex<LogState<R>>,
     changes: Arc<Changes>,
 }
 
-struct State<R> {
+struct LogState<R> {
     records: VecDeque<Numbered<R>>,
     bytes: usize,
     /// Number of the last record before these.
@@ -57,14 +57,14 @@ struct State<R> {
 
 impl<R> Default for ActivityLog<R> {
     fn default() -> Self {
-        Self::telling(Arc::default(), 0)
+        Self::notifying(Arc::default(), 0)
     }
 }
 
 impl<R> ActivityLog<R> {
     /// A log that tells of each record. The first gets the number after `before`.
-    pub(crate) fn telling(changes: Arc<Changes>, before: u64) -> Self {
-        let state = State {
+    pub(crate) fn notifying(changes: Arc<Changes>, before: u64) -> Self {
+        let state = LogState {
             records: VecDeque::new(),
             bytes: 0,
             before,
@@ -80,7 +80,7 @@ impl<R> ActivityLog<R> {
 
 impl<R: Record> ActivityLog<R> {
     /// Sends new records to `sink` too, instead of an earlier one.
-    pub fn write_to(&self, sink: Option<Arc<impl Sink<R> + 'static>>) {
+    pub fn set_sink(&self, sink: Option<Arc<impl Sink<R> + 'static>>) {
         self.state.lock().sink = sink.map(|sink| -> Arc<dyn Sink<R>> { sink });
     }
 
@@ -114,14 +114,14 @@ impl<R: Record> ActivityLog<R> {
         self.state.lock().last
     }
 
-    /// How many records there were.
+    /// Number of records since the connection was made.
     pub fn count(&self) -> u64 {
         let state = self.state.lock();
         state.last - state.before
     }
 }
 
-impl<R: Record> State<R> {
+impl<R: Record> LogState<R> {
     fn keep(&mut self, record: Numbered<R>) {
         self.bytes += record.record.bytes();
         while (self.records.len() >= R::MOST || self.bytes > R::MOST_BYTES)
@@ -176,9 +176,9 @@ mod tests {
             }
         }
         let (log, kept) = (ActivityLog::default(), Arc::new(Kept(Mutex::default())));
-        log.write_to(Some(kept.clone()));
+        log.set_sink(Some(kept.clone()));
         (0..2).for_each(|_| log.add(Text::default()));
-        log.write_to(None::<Arc<Kept>>);
+        log.set_sink(None::<Arc<Kept>>);
         log.add(Text::default());
         assert_eq!(*kept.0.lock(), [1, 2]);
     }

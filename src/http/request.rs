@@ -74,13 +74,13 @@ pub struct Request {
     peer: IpAddr,
     client: CancelToken,
     /// Taken by the answer.
-    out: Option<Out>,
+    out: Option<ResponseTarget>,
     /// `Set-Cookie` of the answer.
     cookie: Option<String>,
 }
 
 /// Destination of the answer.
-enum Out {
+enum ResponseTarget {
     /// A client's connection.
     Client(Box<dyn Write + Send>),
     /// A caller in this process.
@@ -107,7 +107,7 @@ impl Request {
             stream: None,
             peer: Ipv4Addr::LOCALHOST.into(),
             client: CancelToken::default(),
-            out: Some(Out::Caller(sender)),
+            out: Some(ResponseTarget::Caller(sender)),
             cookie: None,
         };
         Ok((request, answer))
@@ -127,7 +127,7 @@ impl Request {
         }
         let mut request = Request::of(&from, peer, client)?;
         request.body = body;
-        request.out = Some(Out::Client(from.into_writer()));
+        request.out = Some(ResponseTarget::Client(from.into_writer()));
         Ok(request)
     }
 
@@ -141,7 +141,7 @@ impl Request {
         let mut request = Request::of(&from, peer, client)?;
         let interim = tiny_http::Response::empty(100);
         let both = BothWays(Arc::new(Mutex::new(from.upgrade("stream", interim))));
-        request.out = Some(Out::Client(Box::new(both.clone())));
+        request.out = Some(ResponseTarget::Client(Box::new(both.clone())));
         let length = request.header("content-length");
         request.stream = Some(match length.and_then(|length| length.parse().ok()) {
             Some(length) => Box::new(DeclaredBody(both.take(length))),
@@ -285,7 +285,7 @@ impl Request {
 
     /// Begins a streaming answer; its head is sent at once.
     pub fn stream(mut self, head: ResponseHead) -> io::Result<Stream> {
-        let Some(Out::Client(out)) = self.out.take() else {
+        let Some(ResponseTarget::Client(out)) = self.out.take() else {
             return Err(io::ErrorKind::NotConnected.into());
         };
         let mute = self.method == Method::Head;
@@ -306,8 +306,8 @@ impl Request {
 
     fn send(&mut self, response: Response) {
         let mut out = match self.out.take() {
-            Some(Out::Client(out)) => out,
-            Some(Out::Caller(caller)) => {
+            Some(ResponseTarget::Client(out)) => out,
+            Some(ResponseTarget::Caller(caller)) => {
                 // It may wait no more.
                 let _ = caller.send(response);
                 return;

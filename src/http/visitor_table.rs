@@ -50,31 +50,31 @@ pub struct VisitorCount {
 
 /// Visitors by a key `K`.
 pub struct VisitorTable<K> {
-    state: Mutex<State<K>>,
+    state: Mutex<TableState<K>>,
     changes: Arc<Changes>,
 }
 
-struct State<K> {
+struct TableState<K> {
     /// By key; those without one together.
-    known: HashMap<Option<K>, Seen>,
+    known: HashMap<Option<K>, VisitorEntry>,
     count: VisitorCount,
 }
 
-struct Seen {
+struct VisitorEntry {
     open: u64,
     last: Instant,
 }
 
 impl<K> Default for VisitorTable<K> {
     fn default() -> Self {
-        Self::telling(Arc::default())
+        Self::notifying(Arc::default())
     }
 }
 
 impl<K> VisitorTable<K> {
     /// A table that tells of each visitor who comes.
-    pub(crate) fn telling(changes: Arc<Changes>) -> Self {
-        let state = State {
+    pub(crate) fn notifying(changes: Arc<Changes>) -> Self {
+        let state = TableState {
             known: HashMap::new(),
             count: VisitorCount::default(),
         };
@@ -87,7 +87,7 @@ impl<K> VisitorTable<K> {
 
 impl<K: Clone + Eq + Hash> VisitorTable<K> {
     /// Counts a request of this time.
-    pub fn request(&self, time: SystemTime) {
+    pub fn count_request(&self, time: SystemTime) {
         let count = &mut self.state.lock().count;
         count.requests += 1;
         count.last_at = count.last_at.max(Some(time));
@@ -115,7 +115,7 @@ impl<K: Clone + Eq + Hash> VisitorTable<K> {
         state.count.total += u64::from(is_new);
         let last = Instant::now();
         let seen = state.known.entry(visitor.clone());
-        let seen = seen.or_insert(Seen { open: 0, last });
+        let seen = seen.or_insert(VisitorEntry { open: 0, last });
         (seen.open, seen.last) = (seen.open + 1, last);
         state.forget();
         drop(state);
@@ -133,7 +133,7 @@ impl<K: Clone + Eq + Hash> VisitorTable<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash> State<K> {
+impl<K: Clone + Eq + Hash> TableState<K> {
     /// Forgets one that is gone, if there are too many. Those who are there are as few as open connections.
     fn forget(&mut self) {
         if self.known.len() > MOST {
@@ -213,7 +213,7 @@ mod tests {
         let table = Arc::new(VisitorTable::default());
         assert_eq!(table.count(MINUTE), VisitorCount::default());
         let visit = |who| {
-            table.request(SystemTime::now());
+            table.count_request(SystemTime::now());
             VisitorPresence::new(&table, Some(who))
         };
         let (one, two) = (visit("a"), visit("b"));

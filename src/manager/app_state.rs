@@ -41,12 +41,12 @@ pub(crate) struct AppState {
 /// Which applications a process works for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applications {
-    /// Those of the user's list: this process keeps the main tunnels too.
+    /// The user's list: this process keeps the main tunnels too.
     Stored,
-    /// Those alone that it is given, for as long as it lives. Beside it a process may work for the list, with the same
+    /// Only the given ones, for as long as it lives. Beside it a process may work for the list, with the same
     /// credentials.
     Temporary,
-    /// Those of the user's list, to read and change them only.
+    /// The user's list, to read and change them only.
     Idle,
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// database.
 pub(crate) use super::connection::answers as look_at_application;
 use super::quick_setup;
-pub use super::quick_setup::{Look, NoAnswer, Standing};
+pub use super::quick_setup::{ConnectorStanding, NoAnswer, SetupEndpoint};
 use super::remote::Connector;
 use super::server_url::ServerUrl;
 use crate::net::in_words;
@@ -24,16 +24,16 @@ use crate::tunnel::ws::{Cancel, DialError, DialOptions, Endpoint, dial, environm
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// Findings about a remote server. Checks after a failure are skipped.
-pub struct ServerLook {
+pub struct ServerReport {
     /// The addresses of its name; none behind a proxy, which asks for itself.
     pub addresses: Option<Result<Vec<IpAddr>, String>>,
     /// The connection to it, TLS with it.
     pub connection: Option<Result<(), ConnectionProblem>>,
     /// Answer at the address of quick-setup calls.
-    pub quick_setup: Option<Result<Look, NoAnswer>>,
+    pub quick_setup: Option<Result<SetupEndpoint, NoAnswer>>,
 }
 
-/// Why there is no connection.
+/// Reason that there is no connection.
 pub enum ConnectionProblem {
     /// It is not reached.
     Network(NoAnswer),
@@ -51,17 +51,17 @@ impl From<DialError> for NoAnswer {
 }
 
 /// The tunnel server that a remote server has assigned.
-pub struct TunnelLook {
+pub struct TunnelReport {
     /// Name by which its host key is known.
     pub address: String,
     /// The ways to it, the port's first.
-    pub ways: Vec<WayLook>,
+    pub ways: Vec<WayReport>,
     /// The host key that it shows, beside the known one; none where nothing answers.
     pub host_key: Option<Result<HostKeyChange, String>>,
 }
 
 /// One way to a tunnel server.
-pub struct WayLook {
+pub struct WayReport {
     /// Which of them.
     pub way: Way,
     /// `host:port`, or the URL.
@@ -71,8 +71,8 @@ pub struct WayLook {
 }
 
 /// Looks at a server. It waits for the network.
-pub fn look_at_server(server: &ServerUrl) -> ServerLook {
-    let mut look = ServerLook {
+pub fn look_at_server(server: &ServerUrl) -> ServerReport {
+    let mut look = ServerReport {
         addresses: None,
         connection: None,
         quick_setup: None,
@@ -97,9 +97,12 @@ pub fn look_at_server(server: &ServerUrl) -> ServerLook {
     look
 }
 
-/// Asks a relay of ours whether it lets this connector in; none where it was not let in before, or the server cannot be
-/// asked. It waits for the network. The password goes no other way than to sign in: not off this machine without TLS.
-pub fn look_at_standing(server: &ServerUrl, credentials: &Credentials) -> Option<Standing> {
+/// Asks a relay of ours for the standing of this connector; none if it never enrolled, or the server cannot be asked.
+/// It waits for the network. The password is sent as for a sign-in: not off this machine without TLS.
+pub fn look_at_standing(
+    server: &ServerUrl,
+    credentials: &Credentials,
+) -> Option<ConnectorStanding> {
     let is_safe = ServerUrl::parse(&server.to_string(), false).is_ok();
     if !is_safe || !credentials.accepted {
         return None;
@@ -118,7 +121,7 @@ fn connect(endpoint: &Endpoint) -> Result<(), ConnectionProblem> {
     }
 }
 
-/// Why a server that is to be known may be of no use.
+/// Reason that a server that is to be known may be of no use.
 pub enum ServerProblem {
     /// Nothing answers there.
     Unreachable(NoAnswer),
@@ -159,7 +162,7 @@ pub fn look_at_tunnel(
     home: &DataDir,
     server: &ServerUrl,
     credentials: &Credentials,
-) -> Option<TunnelLook> {
+) -> Option<TunnelReport> {
     let connector = Connector::of(server.origin(), credentials)?;
     let endpoint = connector.endpoint().ok()?;
     let options = DialOptions {
@@ -169,7 +172,7 @@ pub fn look_at_tunnel(
     };
     let url = connector.tunnel_url.as_ref();
     let port = Some(&endpoint).filter(|port| Some(*port) != url);
-    let look = |way, to: &Endpoint, address| WayLook {
+    let look = |way, to: &Endpoint, address| WayReport {
         way,
         address,
         answer: dial(to, &options, &Cancel::new())
@@ -178,9 +181,9 @@ pub fn look_at_tunnel(
     };
     let port = port.map(|port| look(Way::Port, port, port.authority()));
     let url = url.map(|url| look(Way::Url, url, url.to_string()));
-    let ways: Vec<WayLook> = port.into_iter().chain(url).collect();
+    let ways: Vec<WayReport> = port.into_iter().chain(url).collect();
     let is_there = ways.iter().any(|way| way.answer.is_ok());
-    Some(TunnelLook {
+    Some(TunnelReport {
         address: endpoint.server(),
         host_key: is_there
             .then(|| look_at_host_key(home, server, credentials))
@@ -197,7 +200,7 @@ pub fn look_at_host_key(
     credentials: &Credentials,
 ) -> Option<Result<HostKeyChange, String>> {
     let connector = Connector::of(server.origin(), credentials)?;
-    let known = KnownServers::new(home.clone()).told_by(server.origin());
+    let known = KnownServers::new(home.clone()).named_by(server.origin());
     let mut settings = Settings::new(connector.endpoint().ok()?, Vec::new());
     settings.url.clone_from(&connector.tunnel_url);
     settings.dial.innermost = Some(connector.server_class);

@@ -53,7 +53,7 @@ pub(crate) use connection::EXTEND;
 pub use connection::MAX_ACTIVE;
 pub use remote::DEFAULT_TUNNEL_PORT;
 use server_choice::ServerChoice;
-pub use server_choice::{ServerAccess, StandIn, chosen_server};
+pub use server_choice::{LocalRelay, ServerAccess, chosen_server};
 use server_store::ServerStore;
 pub use server_url::ServerUrl;
 
@@ -76,7 +76,7 @@ pub struct Options {
     /// The remote server of applications that name none, where the command line says it.
     pub server: Option<ServerUrl>,
     /// Relay that serves them without that and without a default.
-    pub stand_in: StandIn,
+    pub local_relay: LocalRelay,
     /// Where this program listens beside the manager, and what each is: no application may lead there.
     pub own_listeners: Vec<(SocketAddr, &'static str)>,
     /// Token with which an unknown connector enrols at `server`, or at the default.
@@ -93,7 +93,7 @@ pub struct Options {
     pub notices: Vec<String>,
 }
 
-/// Why it could not start.
+/// Reason that it could not start.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
@@ -140,7 +140,7 @@ pub(crate) fn open(home: &DataDir) -> Client {
         run_dir: home.dir().to_owned(),
         applications: Applications::Idle,
         server: None,
-        stand_in: StandIn::default(),
+        local_relay: LocalRelay::default(),
         own_listeners: Vec::new(),
         enroll_token: None,
         // The program that runs later decides.
@@ -161,7 +161,7 @@ fn core_of(options: Options) -> Arc<AppState> {
         ServerStore::new(home.clone()),
         options.server,
         options.enroll_token,
-        options.stand_in,
+        options.local_relay,
         options.insecure,
     );
     let environment = Arc::new(Environment {
@@ -284,13 +284,17 @@ impl Running {
     }
 
     /// Another relay on this machine serves applications where no server is named; `listeners` are this process's then.
-    pub fn has_stand_in(&self, stand_in: StandIn, listeners: &[(SocketAddr, &'static str)]) {
+    pub fn set_local_relay(
+        &self,
+        local_relay: LocalRelay,
+        listeners: &[(SocketAddr, &'static str)],
+    ) {
         let core = &self.core;
         core.listeners.add(listeners);
-        let origin = |of: &StandIn| Some(of.relay.as_ref()?.server.origin().to_owned());
-        let before = origin(&core.choice.stand_in());
-        let is_elsewhere = before != origin(&stand_in);
-        core.choice.set_stand_in(stand_in);
+        let origin = |of: &LocalRelay| Some(of.relay.as_ref()?.server.origin().to_owned());
+        let before = origin(&core.choice.local_relay());
+        let is_elsewhere = before != origin(&local_relay);
+        core.choice.set_local_relay(local_relay);
         if let Some(before) = before.filter(|_| is_elsewhere) {
             connection::leave(core, &before);
             core.retire_unused_main_tunnels();
@@ -300,7 +304,7 @@ impl Running {
         core.connections.wake_all();
     }
 
-    /// How many applications there are, and how many of them are connected at the start.
+    /// Numbers of applications, and of those that are connected at the start.
     pub fn applications(&self) -> (usize, usize) {
         let apps = self.core.apps.list().unwrap_or_default();
         (

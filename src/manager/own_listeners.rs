@@ -15,24 +15,24 @@ use crate::tunnel::target::MayDial;
 
 /// All of them now, and what each is.
 #[derive(Clone, Default)]
-pub(crate) struct OwnListeners(Arc<Mutex<Vec<Listener>>>);
+pub(crate) struct OwnListeners(Arc<Mutex<Vec<FixedListener>>>);
 
-type Listener = (SocketAddr, &'static str);
+type FixedListener = (SocketAddr, &'static str);
 
 /// A listener among them, until this is dropped: after the listener was closed.
-pub(crate) struct Registered {
+pub(crate) struct RegisteredListener {
     all: OwnListeners,
     address: SocketAddr,
 }
 
 impl OwnListeners {
-    /// Those that stay to the end.
-    pub(super) fn new(fixed: Vec<Listener>) -> Self {
+    /// Listeners that stay to the end.
+    pub(super) fn new(fixed: Vec<FixedListener>) -> Self {
         Self(Arc::new(Mutex::new(fixed)))
     }
 
     /// More that stay to the end.
-    pub(super) fn add(&self, fixed: &[Listener]) {
+    pub(super) fn add(&self, fixed: &[FixedListener]) {
         self.all().extend_from_slice(fixed);
     }
 
@@ -41,14 +41,14 @@ impl OwnListeners {
         &self,
         address: SocketAddr,
         what: &'static str,
-    ) -> io::Result<(TcpListener, Registered)> {
+    ) -> io::Result<(TcpListener, RegisteredListener)> {
         // Held over the bind: who looks waits.
         let mut all = self.all();
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         all.push((address, what));
         drop(all);
-        let registered = Registered {
+        let registered = RegisteredListener {
             all: self.clone(),
             address,
         };
@@ -56,7 +56,7 @@ impl OwnListeners {
     }
 
     /// For a tunnel or a question of the application's health: any address but theirs. `own` may be dialled all the same.
-    pub(super) fn may_dial(&self, own: Option<SocketAddr>) -> MayDial {
+    pub(super) fn dial_filter(&self, own: Option<SocketAddr>) -> MayDial {
         let all = self.clone();
         Arc::new(move |address| own == Some(address) || all.at(address).is_none())
     }
@@ -89,12 +89,12 @@ impl OwnListeners {
         found.map(|(_, what)| *what)
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<Listener>> {
+    fn all(&self) -> MutexGuard<'_, Vec<FixedListener>> {
         self.0.lock()
     }
 }
 
-impl Drop for Registered {
+impl Drop for RegisteredListener {
     fn drop(&mut self) {
         let mut all = self.all.all();
         let found = all.iter().position(|(own, _)| *own == self.address);
@@ -178,11 +178,11 @@ mod tests {
     #[test]
     fn what_listens_is_no_target_until_it_is_closed() {
         let all = OwnListeners::new(vec![(address("127.0.0.1:1"), "fixed")]);
-        let may_dial = all.may_dial(None);
+        let may_dial = all.dial_filter(None);
         assert!(!may_dial(address("127.0.0.1:1")));
         let (listener, registered) = all.bind(address("127.0.0.1:0"), "ours").unwrap();
         let own = listener.local_addr().unwrap();
-        assert!(!may_dial(own) && all.may_dial(Some(own))(own));
+        assert!(!may_dial(own) && all.dial_filter(Some(own))(own));
         assert_eq!(all.at(own), Some("ours"));
         drop((listener, registered));
         assert!(may_dial(own) && !may_dial(address("127.0.0.1:1")));

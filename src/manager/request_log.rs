@@ -44,10 +44,13 @@ pub(crate) struct RequestRecord {
 impl RequestRecord {
     /// A request for `path`, which has no query, that began at `time`.
     pub(crate) fn new(
-        (method, path): (&str, &str),
+        method: &str,
+        path: &str,
         source: Option<IpAddr>,
-        (time, took): (SystemTime, Duration),
-        (status, bytes): (u16, u64),
+        time: SystemTime,
+        took: Duration,
+        status: u16,
+        bytes: u64,
     ) -> RequestRecord {
         let method = shown(method, MAX_SHOWN);
         let path = shown(path, MAX_SHOWN.saturating_sub(method.len()));
@@ -86,17 +89,17 @@ pub(crate) struct RequestLog {
 
 impl RequestLog {
     /// A log that tells of each visitor and request, numbered after `before`.
-    pub(crate) fn telling(changes: &Arc<Changes>, before: u64) -> Self {
+    pub(crate) fn notifying(changes: &Arc<Changes>, before: u64) -> Self {
         Self {
-            records: ActivityLog::telling(Arc::clone(changes), before),
+            records: ActivityLog::notifying(Arc::clone(changes), before),
             stats: Arc::default(),
-            visitors: Arc::new(VisitorTable::telling(Arc::clone(changes))),
+            visitors: Arc::new(VisitorTable::notifying(Arc::clone(changes))),
         }
     }
 
     /// Notes that a visitor asks at this time; [`RequestLog::note`] follows at the end of the request.
     pub(crate) fn begin(&self, time: SystemTime) {
-        self.visitors.request(time);
+        self.visitors.count_request(time);
     }
 
     /// Notes a request.
@@ -134,8 +137,8 @@ mod tests {
     use super::*;
 
     fn record(path: &str) -> RequestRecord {
-        let times = (SystemTime::UNIX_EPOCH, Duration::from_millis(7));
-        RequestRecord::new(("GET", path), None, times, (200, 12))
+        let took = Duration::from_millis(7);
+        RequestRecord::new("GET", path, None, SystemTime::UNIX_EPOCH, took, 200, 12)
     }
 
     #[test]

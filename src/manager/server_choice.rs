@@ -30,7 +30,7 @@ pub struct ServerAccess {
 
 /// Relay on this machine, used if no server is given and there is no default.
 #[derive(Clone, Default)]
-pub struct StandIn {
+pub struct LocalRelay {
     /// The relay; none where none could be started.
     pub relay: Option<ServerAccess>,
     /// True if it is part of this program.
@@ -45,7 +45,7 @@ pub(crate) struct ServerChoice {
     pub(crate) named: Option<ServerUrl>,
     /// The server that a token was given for at the start.
     given: Option<ServerAccess>,
-    stand_in: Mutex<Arc<StandIn>>,
+    local_relay: Mutex<Arc<LocalRelay>>,
     pub(crate) store: ServerStore,
     /// True if servers on other machines may be reached without TLS.
     pub(crate) insecure: bool,
@@ -85,13 +85,13 @@ impl ServerChoice {
         store: ServerStore,
         named: Option<ServerUrl>,
         enroll_token: Option<Zeroizing<String>>,
-        stand_in: StandIn,
+        local_relay: LocalRelay,
         insecure: bool,
     ) -> Self {
         let mut choice = Self {
             named,
             given: None,
-            stand_in: Mutex::new(Arc::new(stand_in)),
+            local_relay: Mutex::new(Arc::new(local_relay)),
             store,
             insecure,
         };
@@ -114,19 +114,19 @@ impl ServerChoice {
     }
 
     /// Relay on this machine.
-    pub(crate) fn stand_in(&self) -> Arc<StandIn> {
-        Arc::clone(&self.stand_in.lock())
+    pub(crate) fn local_relay(&self) -> Arc<LocalRelay> {
+        Arc::clone(&self.local_relay.lock())
     }
 
     /// Another relay serves them from now on.
-    pub(crate) fn set_stand_in(&self, stand_in: StandIn) {
-        *self.stand_in.lock() = Arc::new(stand_in);
+    pub(crate) fn set_local_relay(&self, local_relay: LocalRelay) {
+        *self.local_relay.lock() = Arc::new(local_relay);
     }
 
     /// True if this is the relay on this machine.
-    pub(crate) fn is_stand_in(&self, origin: &str) -> bool {
-        let stand_in = self.stand_in();
-        let relay = stand_in.relay.as_ref();
+    pub(crate) fn is_local_relay(&self, origin: &str) -> bool {
+        let local_relay = self.local_relay();
+        let relay = local_relay.relay.as_ref();
         relay.is_some_and(|relay| relay.server.origin() == origin)
     }
 }
@@ -157,8 +157,8 @@ impl CurrentServers<'_> {
         if let Some(known) = self.list.default_server() {
             return self.parsed(&known.url).map(Some);
         }
-        let stand_in = self.choice.stand_in();
-        let relay = stand_in.relay.as_ref();
+        let local_relay = self.choice.local_relay();
+        let relay = local_relay.relay.as_ref();
         Ok(relay.map(|relay| relay.server.clone()))
     }
 
@@ -168,11 +168,11 @@ impl CurrentServers<'_> {
         let of = |access: Option<&ServerAccess>| access.filter(given)?.enroll_token.clone();
         of(self.choice.given.as_ref())
             .or_else(|| self.list.token(origin))
-            .or_else(|| of(self.choice.stand_in().relay.as_ref()))
+            .or_else(|| of(self.choice.local_relay().relay.as_ref()))
     }
 
     /// True if the relay on this machine serves applications without a server.
-    pub(crate) fn stands_in(&self) -> bool {
+    pub(crate) fn uses_local_relay(&self) -> bool {
         self.choice.named.is_none() && self.list.default_server().is_none()
     }
 
@@ -199,7 +199,7 @@ mod tests {
     }
 
     fn choice(home: &DataDir, given: Option<ServerAccess>) -> ServerChoice {
-        let stand_in = StandIn {
+        let local_relay = LocalRelay {
             relay: Some(access("http://127.0.0.1:8180", "own")),
             is_embedded: true,
             notices: Vec::new(),
@@ -208,7 +208,7 @@ mod tests {
             .map(|given| (given.server, given.enroll_token))
             .unzip();
         let store = ServerStore::new(home.clone());
-        ServerChoice::new(store, named, token.flatten(), stand_in, false)
+        ServerChoice::new(store, named, token.flatten(), local_relay, false)
     }
 
     fn change(token: &str, default: bool) -> ServerUpdate {
@@ -244,7 +244,7 @@ mod tests {
         app.server = Some("https://d.example".into());
         assert_eq!(of(&choice, &app), "https://d.example");
         (app.server, app.used_server, choice.named) = (None, None, None);
-        choice.set_stand_in(StandIn::default());
+        choice.set_local_relay(LocalRelay::default());
         choice.store.remove(a.origin(), &[]).unwrap();
         assert_eq!(of(&choice, &app), "");
     }

@@ -12,11 +12,11 @@ use crate::tunnel::client::GONE_WITHIN;
 const SLEPT: Duration = Duration::from_secs(10);
 /// Looks at the clocks for as long as the manager is there.
 pub(super) fn start(core: &Arc<AppState>) {
-    let (core, mut before) = (Arc::downgrade(core), Moment::now());
+    let (core, mut before) = (Arc::downgrade(core), ClockReading::now());
     // One for all connections, so that a hundred that wait cost no more than one.
     Lookout::default().begin(Thread::SleepWatch, move || {
         let core = core.upgrade()?;
-        let now = Moment::now();
+        let now = ClockReading::now();
         let slept = now.slept_since(&before);
         before = now;
         if slept >= SLEPT {
@@ -28,12 +28,12 @@ pub(super) fn start(core: &Arc<AppState>) {
 }
 
 /// One look at a clock that stands still while the machine sleeps, and at those that go on.
-struct Moment {
+struct ClockReading {
     awake: Instant,
     always: Clocks,
 }
 
-impl Moment {
+impl ClockReading {
     fn now() -> Self {
         Self {
             awake: Instant::now(),
@@ -65,10 +65,10 @@ mod tests {
 
     #[test]
     fn the_clocks_of_a_machine_that_slept_are_read_so() {
-        let now = Moment::now();
+        let now = ClockReading::now();
         let later = |awake, always| {
             let passed = Duration::from_secs(always);
-            Moment {
+            ClockReading {
                 awake: now.awake + Duration::from_secs(awake),
                 always: Clocks {
                     wall: now.always.wall + passed,
@@ -81,6 +81,6 @@ mod tests {
         assert!(later(60, 61).slept_since(&now) < SLEPT);
         assert_eq!(later(2, 2).slept_since(&now), Duration::ZERO);
         assert_eq!(later(60, 0).slept_since(&now), Duration::ZERO);
-        assert!(Moment::now().slept_since(&now) < SLEPT, "it is awake");
+        assert!(ClockReading::now().slept_since(&now) < SLEPT, "it is awake");
     }
 }

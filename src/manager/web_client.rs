@@ -11,8 +11,9 @@ use zeroize::Zeroizing;
 use super::app_state::AppState;
 use super::apps::app::AppConfig;
 use super::connection::{ConnectError, ConnectionRecord, Ended, Enforcement, MAX_ACTIVE};
-use super::own_listeners::Registered;
+use super::own_listeners::RegisteredListener;
 use crate::plugin::{Bind, Database, Grant, Guest, NotServed, Served, guests_end};
+
 use crate::tunnel::ws::Endpoint;
 
 /// Starts at once: twice the connections, as one that nobody waits for any more lasts until the database answers or its
@@ -30,10 +31,10 @@ pub(crate) struct WebClient {
     /// The site's name that it is served under, and whether visitors come by `https`.
     host: Option<(String, bool)>,
     /// After what it is of: it goes when nobody listens any more.
-    _registered: Option<Registered>,
+    _registered: Option<RegisteredListener>,
 }
 
-type Outcome = Option<Result<(Box<dyn Served>, Option<Registered>), NotServed>>;
+type StartOutcome = Option<Result<(Box<dyn Served>, Option<RegisteredListener>), NotServed>>;
 
 impl WebClient {
     /// Starts it, or gives up at the stop signal.
@@ -73,8 +74,8 @@ impl WebClient {
     }
 
     /// The account of a guest ends with the application, whose end is another now.
-    pub(crate) fn ends_at(&self, expires: Option<&str>) {
-        self.served().ends_at(guests_end(expires));
+    pub(crate) fn set_end(&self, expires: Option<&str>) {
+        self.served().set_end(guests_end(expires));
     }
 
     /// Lets the visitors in who come by the site's name, in invisible mode with its code; by an earlier name, with an
@@ -113,12 +114,16 @@ impl Drop for WebClient {
 
 /// On a thread of its own, as the driver cannot be interrupted; it ends with the attempt, and what comes of one that
 /// nobody waits for any more is ended by it.
-fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Result<Outcome, Ended> {
+fn started(
+    core: &AppState,
+    app: &AppConfig,
+    record: &ConnectionRecord,
+) -> Result<StartOutcome, Ended> {
     let permit = STARTS.take(MAX_STARTS).ok_or_else(|| {
         let busy = "too many web clients wait for their databases; try again in half a minute";
         ConnectError::new(ErrorClass::Plugin, busy)
     })?;
-    let (sender, outcome): (Sender<Outcome>, _) = crossbeam_channel::bounded(0);
+    let (sender, outcome): (Sender<StartOutcome>, _) = crossbeam_channel::bounded(0);
     let bound = Arc::new(Mutex::new(None));
     let (clients, protocol) = (core.web_clients, app.protocol.name());
     let database = Database {
@@ -149,7 +154,7 @@ fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Resul
 }
 
 /// Nobody connects to it from here before it is known to be ours.
-fn bind(core: &AppState, bound: &Arc<Mutex<Option<Registered>>>) -> Bind {
+fn bind(core: &AppState, bound: &Arc<Mutex<Option<RegisteredListener>>>) -> Bind {
     let (listeners, bound) = (core.listeners.clone(), Arc::clone(bound));
     Arc::new(move |address| {
         let (listener, registered) = listeners.bind(address, "a database's web client")?;

@@ -4,12 +4,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// A descriptor that is readable from [`Waker::wake`] to [`Waker::clear`].
-pub(crate) struct Waker(imp::Ends);
+pub(crate) struct Waker(imp::WakerEnds);
 
 impl Waker {
-    /// One that is not readable.
+    /// A pair that is not readable.
     pub(crate) fn new() -> io::Result<Self> {
-        imp::Ends::new().map(Self)
+        imp::WakerEnds::new().map(Self)
     }
 
     /// Makes it readable.
@@ -37,9 +37,9 @@ mod imp {
 
     use rustix::event::{EventfdFlags, eventfd};
 
-    pub(super) struct Ends(OwnedFd);
+    pub(super) struct WakerEnds(OwnedFd);
 
-    impl Ends {
+    impl WakerEnds {
         pub(super) fn new() -> io::Result<Self> {
             let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
             Ok(Self(eventfd(0, flags)?))
@@ -65,9 +65,9 @@ mod imp {
     use std::os::fd::{AsFd, BorrowedFd};
     use std::os::unix::net::UnixStream;
 
-    pub(super) struct Ends(UnixStream, UnixStream);
+    pub(super) struct WakerEnds(UnixStream, UnixStream);
 
-    impl Ends {
+    impl WakerEnds {
         pub(super) fn new() -> io::Result<Self> {
             let (one, other) = UnixStream::pair()?;
             one.set_nonblocking(true)?;

@@ -26,16 +26,16 @@ pub struct Guest {
 /// Such an account that has been made.
 #[derive(Debug)]
 pub struct GuestInForce {
-    /// How many tables it was let read.
+    /// Number of tables it may read.
     pub tables: u64,
-    /// How many views. One shows what its definer may read, whatever else was listed.
+    /// Number of views it may read. A view shows what its definer may read, whatever else was listed.
     pub views: u64,
     expiry: Mutex<Expiry>,
 }
 
 impl GuestInForce {
-    /// One that may read so many tables and views, until `expires`.
-    pub fn new((tables, views): (u64, u64), expires: SystemTime) -> Self {
+    /// An account that may read so many tables and views, until `expires`.
+    pub fn new(tables: u64, views: u64, expires: SystemTime) -> Self {
         Self {
             tables,
             views,
@@ -53,14 +53,14 @@ impl GuestInForce {
         self.expiry.lock().is_over(Clocks::now())
     }
 
-    /// It ends then and not when it was to.
-    pub fn ends_at(&self, expires: SystemTime) {
+    /// Sets its end.
+    pub fn set_end(&self, expires: SystemTime) {
         *self.expiry.lock() = Expiry::at(expires, Clocks::now());
     }
 }
 
 /// `2 tables, 1 view; a view shows what its definer may read`.
-pub fn tables_and_views((tables, views): (u64, u64)) -> String {
+pub fn tables_and_views(tables: u64, views: u64) -> String {
     let count = |number, word| match number {
         1 => format!("1 {word}"),
         _ => format!("{number} {word}s"),

@@ -96,7 +96,7 @@ impl WebClients for NoPlugins {
     fn sweep(&self, _: &str, _: Database) {}
 }
 
-/// Why a database is not served.
+/// Reason that a database is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotServed {
     /// For the person.
@@ -165,7 +165,7 @@ pub trait Served: Send {
     fn believe_origins(&self, is_ours: bool);
 
     /// The temporary account that visitors work as, where there is one, ends then and not when it was to.
-    fn ends_at(&self, expires: SystemTime);
+    fn set_end(&self, expires: SystemTime);
 
     /// That account as it is.
     fn guest(&self) -> Option<Arc<GuestInForce>>;

@@ -17,7 +17,7 @@ use crate::http::{
 use crate::store::time::serialize_rfc3339;
 use crate::sync::{Changes, Mutex};
 
-/// How long a visitor counts as present after a request.
+/// Time that a visitor counts as present after a request.
 const PRESENT: Duration = Duration::from_secs(60);
 
 /// Visitors whose lines are counted apart at once; those beyond are counted together.
@@ -39,7 +39,7 @@ const SEVERAL: &str = "OTHER";
 
 /// Statements that are counted apart: none of one group takes another's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Group {
+enum StatementGroup {
     Small,
     /// With many rows, and whole dumps.
     Large,
@@ -104,7 +104,7 @@ impl Record for StatementRecord {
     const MOST: usize = crate::limits::STATEMENT_LOG;
     const MOST_BYTES: usize = 1024 * 1024;
 
-    /// Those of its text.
+    /// Bytes of its text.
     fn bytes(&self) -> usize {
         self.sql.as_ref().map_or(0, String::len)
     }
@@ -124,7 +124,7 @@ pub struct StatementLog {
 
 /// Visitors who had lines within the last minute, by group.
 #[derive(Default)]
-struct Minutes(HashMap<(String, Group), Minute>);
+struct Minutes(HashMap<(String, StatementGroup), Minute>);
 
 /// Lines of one visitor since a minute began.
 struct Minute {
@@ -136,10 +136,10 @@ struct Minute {
 
 impl StatementLog {
     /// A log that tells of each visitor and statement, numbered after `before`.
-    pub(crate) fn telling(changes: &Arc<Changes>, before: u64) -> Self {
+    pub(crate) fn notifying(changes: &Arc<Changes>, before: u64) -> Self {
         Self {
-            lines: ActivityLog::telling(Arc::clone(changes), before),
-            visitors: Arc::new(VisitorTable::telling(Arc::clone(changes))),
+            lines: ActivityLog::notifying(Arc::clone(changes), before),
+            visitors: Arc::new(VisitorTable::notifying(Arc::clone(changes))),
             keeps_sql: AtomicBool::default(),
             is_read_only: AtomicBool::default(),
             verdicts: Tally::default(),
@@ -164,8 +164,8 @@ impl StatementLog {
     }
 
     /// Sends new lines to `sink` too, instead of an earlier one.
-    pub fn write_to(&self, sink: Option<Arc<impl Sink<StatementRecord> + 'static>>) {
-        self.lines.write_to(sink);
+    pub fn set_sink(&self, sink: Option<Arc<impl Sink<StatementRecord> + 'static>>) {
+        self.lines.set_sink(sink);
     }
 
     /// Notes a statement that has ended.
@@ -184,7 +184,7 @@ impl StatementLog {
         self.took.note(Duration::from_millis(record.ms));
         let reads = self.is_read_only.load(Ordering::SeqCst) || READING.contains(&record.kind);
         let mut minutes = self.minutes.lock();
-        let mut lines = minutes.over(false);
+        let mut lines = minutes.end_minutes(false);
         lines.extend(minutes.line(record, reads, is_more));
         drop(minutes);
         lines.into_iter().for_each(|line| self.lines.add(line));
@@ -192,7 +192,7 @@ impl StatementLog {
 
     /// Adds lines for what has none, of minutes that are over, or of all.
     fn settle(&self, all: bool) {
-        let lines = self.minutes.lock().over(all);
+        let lines = self.minutes.lock().end_minutes(all);
         lines.into_iter().for_each(|line| self.lines.add(line));
     }
 
@@ -215,7 +215,7 @@ impl StatementLog {
 
     /// Counts a request of `visitor`, who is present for as long as the answer lives.
     pub fn visit(&self, visitor: &str) -> VisitorPresence<String> {
-        self.visitors.request(SystemTime::now());
+        self.visitors.count_request(SystemTime::now());
         VisitorPresence::new(&self.visitors, Some(visitor.to_owned()))
     }
 
@@ -242,10 +242,10 @@ impl Minutes {
         is_more: bool,
     ) -> Option<StatementRecord> {
         let group = match record.verdict {
-            Verdict::Refused | Verdict::Failed => Group::Failed,
+            Verdict::Refused | Verdict::Failed => StatementGroup::Failed,
             _ if !reads => return Some(record),
-            _ if record.kind == "DUMP" || record.rows >= MANY_ROWS => Group::Large,
-            _ => Group::Small,
+            _ if record.kind == "DUMP" || record.rows >= MANY_ROWS => StatementGroup::Large,
+            _ => StatementGroup::Small,
         };
         let is_full = self.0.len() >= MOST_MINUTES;
         let network = counted(&record.visitor);
@@ -286,9 +286,10 @@ impl Minutes {
     }
 
     /// Ends minutes that are over, or all; returns lines for what had none in them.
-    fn over(&mut self, all: bool) -> Vec<StatementRecord> {
-        let is_over =
-            |_: &(String, Group), minute: &mut Minute| all || minute.began.elapsed() >= MINUTE;
+    fn end_minutes(&mut self, all: bool) -> Vec<StatementRecord> {
+        let is_over = |_: &(String, StatementGroup), minute: &mut Minute| {
+            all || minute.began.elapsed() >= MINUTE
+        };
         let over = self.0.extract_if(is_over);
         over.filter_map(|(_, minute)| minute.more).collect()
     }

@@ -24,7 +24,7 @@ const NUMBERS: RangeInclusive<u16> = 30_000..=65_000;
 /// By how much two calls for the same end may differ: each counts in whole seconds.
 const ROUNDING: Duration = Duration::from_secs(1);
 
-/// Why nothing is assigned.
+/// Reason that nothing is assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AllocError {
     /// The connector has as many applications as one may.
@@ -55,7 +55,7 @@ pub(super) enum FreePort {
 }
 
 /// The world outside of the state.
-pub(super) struct Surroundings<'a> {
+pub(super) struct AllocationContext<'a> {
     /// Public ports that may be assigned.
     pub(super) public: RangeInclusive<u16>,
     pub(super) free_port: FreePort,
@@ -67,7 +67,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) now: &'a str,
 }
 
-impl Surroundings<'_> {
+impl AllocationContext<'_> {
     /// When the application ends by itself, RFC 3339. An end that is but rounded otherwise stays as it was: nothing has
     /// to be saved for it.
     fn expires(&self, request: &SetupRequest, before: Option<&Application>) -> Option<String> {
@@ -100,7 +100,7 @@ pub(super) fn assign(
     state: &mut RelayState,
     request: &SetupRequest,
     code: Option<String>,
-    around: &Surroundings<'_>,
+    around: &AllocationContext<'_>,
 ) -> Result<Application, AllocError> {
     let connector = request.connector_name.as_str();
     check_room(state, request, around.quota)?;
@@ -183,7 +183,7 @@ fn site(
     request: &SetupRequest,
     before: Option<&Application>,
     code: Option<String>,
-    around: &Surroundings<'_>,
+    around: &AllocationContext<'_>,
 ) -> Result<Site, AllocError> {
     let before = before.and_then(|before| before.site.as_ref());
     let required = request
@@ -240,7 +240,7 @@ pub(super) fn is_taken(
 fn name(
     state: &RelayState,
     request: &SetupRequest,
-    around: &Surroundings<'_>,
+    around: &AllocationContext<'_>,
 ) -> Result<String, AllocError> {
     let wish = wish(request);
     let key = request.key();
@@ -354,7 +354,7 @@ fn kept_port(
 fn new_port(
     state: &RelayState,
     request: &SetupRequest,
-    around: &Surroundings<'_>,
+    around: &AllocationContext<'_>,
 ) -> Result<u16, AllocError> {
     let taken = taken(state, &request.connector_name);
     if request.is_web() {

@@ -26,7 +26,7 @@ fn state() -> RelayState {
 /// Assigns while somebody else listens on port 20000.
 fn assigned(state: &mut RelayState, changes: Value) -> Result<Application, AllocError> {
     let request = with(changes).unwrap();
-    let around = Surroundings {
+    let around = AllocationContext {
         public: 20_000..=20_002,
         free_port: match candidates(state, &request, 20_000..=20_002) {
             None => FreePort::NotNeeded,
@@ -187,7 +187,7 @@ fn a_port_that_was_taken_meanwhile_is_looked_for_again() {
     let mut state = state();
     let ask = |state: &mut RelayState, app: &str, free_port| {
         let call = json!({"connector_name": "a", "client_app_id": app, "protocol": "tcp"});
-        let around = Surroundings {
+        let around = AllocationContext {
             public: PUBLIC_PORTS,
             free_port,
             is_own_name: &|_| false,
@@ -266,7 +266,7 @@ fn the_operators_quota_is_for_one_more_and_not_for_those_that_are_there() {
     let mut state = state();
     let mut ask = |app: &str, quota| {
         let request = with(json!({"connector_name": "a", "client_app_id": app})).unwrap();
-        let around = Surroundings {
+        let around = AllocationContext {
             public: PUBLIC_PORTS,
             free_port: FreePort::NotNeeded,
             is_own_name: &|_| false,
@@ -287,7 +287,7 @@ fn an_end_that_is_but_rounded_otherwise_stays() {
     let mut state = state();
     let mut end = |now: &str, expires_in: Value| {
         let call = with(json!({"connector_name": "a", "expires_in": expires_in})).unwrap();
-        let around = Surroundings {
+        let around = AllocationContext {
             public: PUBLIC_PORTS,
             free_port: FreePort::NotNeeded,
             is_own_name: &|_| false,

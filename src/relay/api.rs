@@ -17,11 +17,11 @@ use super::fleet::FleetOverview;
 use super::invites::InviteTerms;
 use super::metrics;
 use super::state_store::set_aside_notice;
-use super::status::{self, Order, Overview, Wanted};
+use super::status::{self, Order, Overview, PageRequest};
 use super::urls::TunnelUrl;
 use crate::api::relay as api;
 use crate::gateway::forwarded;
-use crate::http::auth::{Outcome, SignInFields};
+use crate::http::auth::{SignInFields, SignInOutcome};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::Clocks;
@@ -38,8 +38,8 @@ const SLOW_CALLS: usize = 16;
 /// Connectors' calls that workers answer at once. Default 5 of their 8: a change waits for its save, and a balancer that is
 /// not told meanwhile that the relay is well takes everybody away from it.
 const CALLS_OF_WORKERS: usize = 5;
-/// Those that are answered beside them, each by a thread of its own. Default 64.
-const CALLS_BESIDE: usize = 64;
+/// Further calls that are answered, each by a thread of its own. Default 64.
+const EXTRA_CALLS: usize = 64;
 
 /// Seconds after which a call is made again that the store was away for.
 const STORE_RETRY: &str = "5";
@@ -171,7 +171,7 @@ fn of_connectors(
     answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
 ) -> impl Fn(Request) + use<> {
     let app = Arc::clone(app);
-    let (slow, of_workers, beside) = <(Permits, Permits, Permits)>::default();
+    let (slow, of_workers, extra) = <(Permits, Permits, Permits)>::default();
     move |request| {
         let of = credentials(&request);
         let of = of
@@ -188,11 +188,11 @@ fn of_connectors(
         };
         if is_slow {
             let busy = "too many password checks at once: try again soon";
-            return on_a_thread(&app, (slow.take(SLOW_CALLS), busy), request, answer);
+            return on_a_thread(&app, slow.take(SLOW_CALLS), busy, request, answer);
         }
         let Some(_permit) = of_workers.take(CALLS_OF_WORKERS) else {
             let busy = "too many calls at once: try again soon";
-            return on_a_thread(&app, (beside.take(CALLS_BESIDE), busy), request, answer);
+            return on_a_thread(&app, extra.take(EXTRA_CALLS), busy, request, answer);
         };
         let answer = answer(&app, &request);
         finish(
@@ -215,7 +215,8 @@ fn finish(app: &AppState, request: Request, outcome: &str, response: Response) {
 /// Answers on another thread, which ends with that, where there is a permit for one.
 fn on_a_thread(
     app: &Arc<AppState>,
-    (permit, busy): (Option<Permit>, &str),
+    permit: Option<Permit>,
+    busy: &str,
     request: Request,
     answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
 ) {
@@ -279,7 +280,7 @@ fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let missing = "send the connector's name and password with 'Authorization: Basic'";
     let (name, password) = basic(request).ok_or_else(|| ApiError::unauthorized(missing))?;
     let frees_name = request.query("name") == Some("free");
-    let is_free = (app.service).release((&name, &password), key, frees_name)?;
+    let is_free = (app.service).release(&name, &password, key, frees_name)?;
     Ok(Response::ok(api::Released {
         released: true,
         name_released: is_free,
@@ -289,7 +290,7 @@ fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
 /// Tells the web server in front if it may get a certificate for a name. It alone is answered, by itself: visitors whom it
 /// passes on, also where it names none of them, and everybody else, do not learn which sites there are.
 fn tls_allowed(app: &AppState, request: &Request) -> Result<Response, ApiError> {
-    let is_visitors = request.header_names().any(forwarded::tells_of_proxy)
+    let is_visitors = request.header_names().any(forwarded::is_proxied)
         || app.service.urls.is_https_visitors(request.host());
     if is_visitors || !is_within(request.peer(), &app.trust_proxy) {
         let message = "only the web server in front (--trust-proxy) may ask this";
@@ -362,7 +363,7 @@ fn show(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     }))
 }
 
-fn wanted(request: &Request) -> Result<Wanted<'_>, ApiError> {
+fn wanted(request: &Request) -> Result<PageRequest<'_>, ApiError> {
     let number = |name: &str, default: usize| match request.query(name) {
         Some(text) => text
             .parse()
@@ -381,7 +382,7 @@ fn wanted(request: &Request) -> Result<Wanted<'_>, ApiError> {
             ));
         }
     };
-    Ok(Wanted {
+    Ok(PageRequest {
         search: request.query("search").unwrap_or_default().trim(),
         order,
         offset: number("offset", 0)?,
@@ -499,11 +500,11 @@ fn enter(app: &AppState, request: Request) {
     };
     let source = source(&request, &app.trust_proxy);
     match app.operator.enter(&token, source, app.is_secure(&request)) {
-        Outcome::SignedIn(cookie) => {
+        SignInOutcome::SignedIn(cookie) => {
             request.respond(Response::redirect(303, "/").header("Set-Cookie", cookie));
         }
-        Outcome::WrongCode => assets::page_with_status(request, "gateway/operator.html", 401),
-        Outcome::TooMany(wait) => request.respond(too_many("too many wrong tokens", wait)),
+        SignInOutcome::WrongCode => assets::page_with_status(request, "gateway/operator.html", 401),
+        SignInOutcome::TooMany(wait) => request.respond(too_many("too many wrong tokens", wait)),
     }
 }
 

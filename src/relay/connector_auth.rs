@@ -6,7 +6,7 @@
 //!                                            └─────────────── allowed ─────────────┘
 //! ```
 
-use super::invites::NotGood;
+use super::invites::InvalidInvite;
 use super::setup_request::SetupRequest;
 use super::state::{MAX_CONNECTORS, RelayState};
 
@@ -30,14 +30,14 @@ pub(super) enum Admission {
     Open,
 }
 
-/// Why somebody is not let in.
+/// Reason that a connector is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AuthError {
     WrongPassword,
     Revoked,
     NoToken,
     WrongToken,
-    NotGood(NotGood),
+    InvalidInvite(InvalidInvite),
     LookAlike,
     Full,
 }
@@ -51,7 +51,7 @@ impl AuthError {
             Self::Revoked
             | Self::NoToken
             | Self::WrongToken
-            | Self::NotGood(_)
+            | Self::InvalidInvite(_)
             | Self::LookAlike => 403,
             Self::Full => 429,
         }
@@ -72,13 +72,13 @@ impl AuthError {
                 "the enrolment token is wrong or was cancelled: ask the relay's operator for a new one ('postern \
                  relay invite')"
             }
-            Self::NotGood(NotGood::Used) => {
+            Self::InvalidInvite(InvalidInvite::Used) => {
                 "this enrolment token has already been used: ask the relay's operator for another one"
             }
-            Self::NotGood(NotGood::Over) => {
+            Self::InvalidInvite(InvalidInvite::Over) => {
                 "this enrolment token has expired: ask the relay's operator for another one"
             }
-            Self::NotGood(NotGood::Forbidden) => {
+            Self::InvalidInvite(InvalidInvite::Forbidden) => {
                 "this enrolment token is disabled, because it was cancelled or somebody was revoked: ask the relay's \
                  operator for another one"
             }
@@ -93,9 +93,9 @@ impl AuthError {
     }
 }
 
-impl From<NotGood> for AuthError {
-    fn from(reason: NotGood) -> Self {
-        Self::NotGood(reason)
+impl From<InvalidInvite> for AuthError {
+    fn from(reason: InvalidInvite) -> Self {
+        Self::InvalidInvite(reason)
     }
 }
 
@@ -199,7 +199,7 @@ mod tests {
             (
                 json!({"enroll_token": ended}),
                 Enrolment::WithToken,
-                Err(AuthError::NotGood(NotGood::Forbidden)),
+                Err(AuthError::InvalidInvite(InvalidInvite::Forbidden)),
             ),
             (
                 json!({"enroll_token": token}),

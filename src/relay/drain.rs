@@ -18,26 +18,26 @@ const ELSEWHERE_LOOK: Duration = Duration::from_millis(500);
 pub(super) struct Drain(AtomicBool);
 
 impl Drain {
-    /// From here on it is.
+    /// Sets it.
     pub(super) fn begin(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// True if it is.
+    /// True if it is set.
     pub(super) fn has_begun(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-/// Connectors that have no other relay yet, which are waited for a while.
+/// Counts connectors that have no other relay yet, which are waited for a while.
 #[derive(Default)]
-pub(super) struct Awaited {
+pub(super) struct UnplacedConnectors {
     began: Option<Instant>,
     last: Option<(Instant, usize)>,
 }
 
-impl Awaited {
-    /// How many there are, as `ask` has found it lately; none when their time is over.
+impl UnplacedConnectors {
+    /// Number of them, as `ask` found it lately; none when their time is over.
     pub(super) fn count(&mut self, ask: impl Fn() -> usize) -> usize {
         let began = *self.began.get_or_insert_with(Instant::now);
         if began.elapsed() >= ELSEWHERE {

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use super::connector_auth::Enrolment;
 use super::quota::Quota;
-use super::server::{self, Options, Running, StartError, Whereabouts};
+use super::server::{self, Options, RelayInstance, Running, StartError};
 use super::state_store::set_aside_notice;
 use super::urls::PublicPorts;
 use crate::store::{self, ClaimError, CredentialStore, DataDir, Instance, JsonFile};
@@ -35,7 +35,7 @@ struct Ports {
 }
 
 /// The relay at work.
-pub struct Embedded {
+pub struct EmbeddedRelay {
     running: Running,
     /// Secret that lets in the manager of this process alone, whatever enrolment token a revocation
     /// ended: its operator's. A secret.
@@ -43,12 +43,12 @@ pub struct Embedded {
     _instance: Instance,
 }
 
-/// Why there is none.
+/// Reason that there is none.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum NotEmbedded {
     /// A relay of its own process works on the directory: its address, where it has said it.
-    Beside(Option<Whereabouts>),
+    AlreadyRunning(Option<RelayInstance>),
     /// The directory cannot be used.
     Store(store::Error),
     /// It did not start.
@@ -58,10 +58,10 @@ pub enum NotEmbedded {
 impl fmt::Display for NotEmbedded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Beside(Some(relay)) => {
+            Self::AlreadyRunning(Some(relay)) => {
                 write!(f, "a relay already runs on this machine, at {}", relay.url)
             }
-            Self::Beside(None) => f.write_str("another relay uses this directory"),
+            Self::AlreadyRunning(None) => f.write_str("another relay uses this directory"),
             Self::Store(error) => error.fmt(f),
             Self::Start(error) => error.fmt(f),
         }
@@ -87,14 +87,14 @@ pub fn start(
     home: &DataDir,
     run_dir: &Path,
     check_other_users: bool,
-) -> Result<Embedded, NotEmbedded> {
+) -> Result<EmbeddedRelay, NotEmbedded> {
     start_near(home, run_dir, check_other_users, None)
 }
 
 /// The relay of this user that runs, in whatever process.
-pub fn find(home: &DataDir) -> Result<Option<Whereabouts>, store::Error> {
+pub fn find(home: &DataDir) -> Result<Option<RelayInstance>, store::Error> {
     let said = Instance::find(&data_dir(home))?;
-    Ok(said.as_deref().and_then(Whereabouts::read))
+    Ok(said.as_deref().and_then(RelayInstance::read))
 }
 
 /// Starts it in the place of one that has ended, at its port `gateway` where that is free.
@@ -103,7 +103,7 @@ pub fn succeed(
     run_dir: &Path,
     check_other_users: bool,
     gateway: u16,
-) -> Result<Embedded, NotEmbedded> {
+) -> Result<EmbeddedRelay, NotEmbedded> {
     start_near(home, run_dir, check_other_users, Some(gateway))
 }
 
@@ -116,7 +116,7 @@ fn start_near(
     run_dir: &Path,
     check_other_users: bool,
     gateway: Option<u16>,
-) -> Result<Embedded, NotEmbedded> {
+) -> Result<EmbeddedRelay, NotEmbedded> {
     let data = data_dir(home);
     let file = JsonFile::<Ports>::new(data.clone(), PORTS, PORTS_CAP);
     // A file that says nothing is written anew: at worst the addresses change.
@@ -125,11 +125,11 @@ fn start_near(
     let instance = Instance::claim(&data).map_err(|claimed| match claimed {
         ClaimError::Failed(error) => NotEmbedded::Store(error),
         ClaimError::Held(said) => {
-            let relay = said.as_deref().and_then(Whereabouts::read);
+            let relay = said.as_deref().and_then(RelayInstance::read);
             if let Some(relay) = &relay {
                 follow(home, was_at, relay.address);
             }
-            NotEmbedded::Beside(relay)
+            NotEmbedded::AlreadyRunning(relay)
         }
     })?;
     let (listener, tunnel_listener) = listeners(&file, before, gateway)?;
@@ -166,14 +166,14 @@ fn start_near(
     }
     running.announce(&instance, true)?;
     let token = running.operator_token().clone();
-    Ok(Embedded {
+    Ok(EmbeddedRelay {
         running,
         token,
         _instance: instance,
     })
 }
 
-impl Embedded {
+impl EmbeddedRelay {
     /// The server that the manager asks, by address: `localhost` may be IPv6 first.
     pub fn server(&self) -> String {
         format!("http://{}", self.running.address())

@@ -10,9 +10,9 @@ use crate::api::relay::NameTaken;
 use crate::http::ApiError;
 use crate::store::time::rfc3339;
 
-/// Why a name stays where it is.
+/// Reason that a name is not handed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotTaken {
+pub enum HandoverError {
     /// No site has it, and it is kept for nobody.
     Unknown,
     /// A tunnel serves it; the label of who has it.
@@ -30,7 +30,7 @@ type IsHeld<'a> = dyn Fn(&str, u16) -> bool + 'a;
 
 /// Result of a handover.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct Handover {
     /// The connector that has the name now; none where anybody may take it.
     pub(super) by: Option<String>,
     /// Applications that ended, by connector: each asks again if it still wants one.
@@ -41,10 +41,12 @@ pub(super) struct Taken {
 /// tunnel serves a port of a connector; such a name is taken with `force` alone, and what had it goes on under another.
 pub(super) fn take(
     state: &mut RelayState,
-    (site, to): (&str, Option<&str>),
-    (force, is_held): (bool, &IsHeld<'_>),
+    site: &str,
+    to: Option<&str>,
+    force: bool,
+    is_held: &IsHeld<'_>,
     is_own_name: &dyn Fn(&str) -> bool,
-) -> Result<Taken, NotTaken> {
+) -> Result<Handover, HandoverError> {
     let by = to.map(|to| state.connector_called(to)).transpose()?;
     let now = rfc3339(SystemTime::now());
     let has = |of: &Application| of.site.as_ref().is_some_and(|of| of.name == site);
@@ -54,17 +56,17 @@ pub(super) fn take(
         .map(|(name, of)| (name.to_owned(), of.clone()));
     drop(holders);
     if by.is_some() && holder.as_ref().map(|(name, _)| name) == by.as_ref() {
-        return Err(NotTaken::Already);
+        return Err(HandoverError::Already);
     }
     let is_used = holder
         .as_ref()
         .is_some_and(|(name, of)| is_held(name, of.port));
     if let Some((name, _)) = holder.as_ref().filter(|_| is_used && !force) {
-        return Err(NotTaken::InUse(state.label_of(name)));
+        return Err(HandoverError::InUse(state.label_of(name)));
     }
     let is_kept = state.keeps_site_for_somebody(site);
     if holder.is_none() && !is_kept {
-        return Err(NotTaken::Unknown);
+        return Err(HandoverError::Unknown);
     }
     state.free_site(site, &now);
     let mut ended = Vec::new();
@@ -77,21 +79,21 @@ pub(super) fn take(
     if let Some(by) = &by {
         ended.extend(state.give_site(site, by, &now));
     }
-    Ok(Taken { by, ended })
+    Ok(Handover { by, ended })
 }
 
 impl RelayState {
     /// The connector of this name, or of this label where only one has it.
-    fn connector_called(&self, called: &str) -> Result<String, NotTaken> {
+    fn connector_called(&self, called: &str) -> Result<String, HandoverError> {
         if self.connectors.contains_key(called) {
             return Ok(called.to_owned());
         }
         let all = self.connectors.iter();
         let mut found = all.filter(|(name, connector)| connector.label_or(name) == called);
         match (found.next(), found.count()) {
-            (None, _) => Err(NotTaken::NoConnector),
+            (None, _) => Err(HandoverError::NoConnector),
             (Some((name, _)), 0) => Ok(name.clone()),
-            (_, more) => Err(NotTaken::Ambiguous(more + 1)),
+            (_, more) => Err(HandoverError::Ambiguous(more + 1)),
         }
     }
 
@@ -177,7 +179,7 @@ impl Service {
         let taken = self.store.update(|state| {
             state.sweep(&self.cutoff());
             let is_own_name = |name: &str| self.urls.is_own_name(name);
-            let taken = take(state, (site, to), (force, &is_held), &is_own_name);
+            let taken = take(state, site, to, force, &is_held, &is_own_name);
             taken.map_err(|why| refused(&why))
         })?;
         match &taken.by {
@@ -192,19 +194,19 @@ impl Service {
     }
 }
 
-fn is_in_use(taken: &Taken, overview: &Overview) -> bool {
+fn is_in_use(taken: &Handover, overview: &Overview) -> bool {
     let mut ended = taken.ended.iter();
     ended.any(|(connector, of)| overview.is_held(connector, of.port))
 }
 
-fn refused(why: &NotTaken) -> ApiError {
+fn refused(why: &HandoverError) -> ApiError {
     match why {
-        NotTaken::Unknown | NotTaken::NoConnector => ApiError::not_found(why.to_string()),
+        HandoverError::Unknown | HandoverError::NoConnector => ApiError::not_found(why.to_string()),
         _ => ApiError::new(409, why.to_string()),
     }
 }
 
-impl std::fmt::Display for NotTaken {
+impl std::fmt::Display for HandoverError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unknown => f.write_str("this name is neither in use nor reserved"),

@@ -24,7 +24,7 @@ const MAX_USERS: usize = 1000;
 const MAX_USES: u32 = crate::limits::INVITE_USES;
 /// The longest that an invite is good for. Default a year.
 const LONGEST: Duration = crate::limits::INVITE_LONGEST;
-/// How long it is unless that is said. Default a week.
+/// Default life of an invite. Default a week.
 const USUAL_LIFE: Duration = crate::limits::INVITE_LIFE;
 /// Characters of a label.
 const MAX_LABEL: usize = 100;
@@ -36,9 +36,9 @@ const EARLIER: &str = "common";
 pub struct InviteTerms {
     /// Whom it is for; may be empty.
     pub label: String,
-    /// How many connectors it lets in.
+    /// Number of connectors it lets in.
     pub uses: u32,
-    /// How long it is good for.
+    /// Validity.
     pub life: Duration,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Invite {
     /// None where it is good without end.
     #[serde(default)]
     pub(super) expires: Option<String>,
-    /// How many connectors it lets in; none for any number.
+    /// Number of connectors it lets in; none for any number.
     #[serde(default)]
     uses: Option<u32>,
     #[serde(default)]
@@ -109,9 +109,9 @@ pub(super) struct Invite {
     pub(super) is_first: bool,
 }
 
-/// Why an invite lets nobody in.
+/// Reason that an invite is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotGood {
+pub(super) enum InvalidInvite {
     Forbidden,
     Used,
     Over,
@@ -119,7 +119,7 @@ pub(super) enum NotGood {
 
 /// There are as many invites as are kept, and all of them are good.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooMany;
+pub(super) struct TooManyInvites;
 
 impl Invites {
     /// In the order in which they were made.
@@ -147,7 +147,7 @@ impl Invites {
         self.0.iter().any(|invite| invite.check(now).is_ok())
     }
 
-    /// How many are kept, good or not.
+    /// Number of kept invites, valid or not.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -158,13 +158,13 @@ impl Invites {
     }
 
     /// Adds one; what is good no more makes room for it.
-    pub(super) fn add(&mut self, invite: Invite, now: &str) -> Result<(), TooMany> {
+    pub(super) fn add(&mut self, invite: Invite, now: &str) -> Result<(), TooManyInvites> {
         if self.0.len() >= MAX_INVITES {
             let done = |invite: &Invite| invite.check(now).is_err();
             // The command line's go last: they would come back with it.
             let found = self.0.iter().position(|it| done(it) && !it.is_common);
             let found = found.or_else(|| self.0.iter().position(done));
-            self.0.remove(found.ok_or(TooMany)?);
+            self.0.remove(found.ok_or(TooManyInvites)?);
         }
         self.0.push(invite);
         Ok(())
@@ -176,9 +176,9 @@ impl Invites {
         id: &str,
         connector: &str,
         now: &str,
-    ) -> Result<InvitedBy, NotGood> {
+    ) -> Result<InvitedBy, InvalidInvite> {
         // One that was taken back meanwhile.
-        let invite = self.find_mut(id).ok_or(NotGood::Forbidden)?;
+        let invite = self.find_mut(id).ok_or(InvalidInvite::Forbidden)?;
         invite.check(now)?;
         invite.used = invite.used.saturating_add(1);
         if invite.used_by.len() >= MAX_USERS {
@@ -319,15 +319,15 @@ impl Invite {
     }
 
     /// Checks if it can be used now.
-    pub(super) fn check(&self, now: &str) -> Result<(), NotGood> {
+    pub(super) fn check(&self, now: &str) -> Result<(), InvalidInvite> {
         if self.forbidden_at.is_some() {
-            return Err(NotGood::Forbidden);
+            return Err(InvalidInvite::Forbidden);
         }
         if self.uses.is_some_and(|uses| self.used >= uses) {
-            return Err(NotGood::Used);
+            return Err(InvalidInvite::Used);
         }
         match &self.expires {
-            Some(expires) if expires.as_str() <= now => Err(NotGood::Over),
+            Some(expires) if expires.as_str() <= now => Err(InvalidInvite::Over),
             _ => Ok(()),
         }
     }
@@ -336,9 +336,9 @@ impl Invite {
     pub(super) fn shown(&self, now: &str) -> api::Invite {
         let status = match self.check(now) {
             Ok(()) => "good",
-            Err(NotGood::Forbidden) => "forbidden",
-            Err(NotGood::Used) => "used",
-            Err(NotGood::Over) => "over",
+            Err(InvalidInvite::Forbidden) => "forbidden",
+            Err(InvalidInvite::Used) => "used",
+            Err(InvalidInvite::Over) => "over",
         };
         api::Invite {
             id: self.id.clone(),
@@ -385,13 +385,13 @@ mod tests {
         let late = "2026-11-30T00:00:00Z";
         assert_eq!(
             invites.use_by(&id, "late", late).err(),
-            Some(NotGood::Over),
+            Some(InvalidInvite::Over),
             "a week later"
         );
         for name in ["one", "two"] {
             assert_eq!(invites.use_by(&id, name, NOW).unwrap().id, id);
         }
-        assert_eq!(invites.use_by(&id, "three", NOW), Err(NotGood::Used));
+        assert_eq!(invites.use_by(&id, "three", NOW), Err(InvalidInvite::Used));
         let shown = invites.find_mut(&id).unwrap().shown(NOW);
         assert_eq!((&*shown.status, shown.used), ("used", 2));
         let last = &shown.used_by[1];
@@ -411,7 +411,7 @@ mod tests {
         let ids: Vec<String> = invites.iter().map(|invite| invite.id.clone()).collect();
         for id in &ids {
             assert!(invites.forbid(id, NOW).is_some());
-            assert_eq!(invites.use_by(id, "x", NOW), Err(NotGood::Forbidden));
+            assert_eq!(invites.use_by(id, "x", NOW), Err(InvalidInvite::Forbidden));
         }
         assert!(!invites.has_good(NOW));
         assert!(invites.permit(&ids[0]) && !invites.permit(&ids[1]));
@@ -432,7 +432,7 @@ mod tests {
             let id = number.to_string();
             invites.add(Invite { id, ..one.clone() }, NOW).unwrap();
         }
-        assert_eq!(invites.add(one.clone(), NOW), Err(TooMany));
+        assert_eq!(invites.add(one.clone(), NOW), Err(TooManyInvites));
         invites.use_by("7", "x", NOW).unwrap();
         assert_eq!(invites.add(one, NOW), Ok(()));
         assert!(invites.find_mut("7").is_none() && invites.find_mut("8").is_some());

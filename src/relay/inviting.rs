@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use zeroize::Zeroizing;
 
-use super::invites::{Invite, InviteTerms, TooMany};
+use super::invites::{Invite, InviteTerms, TooManyInvites};
 use super::secret::SecretHash;
 use super::setup::Service;
 use super::state::{RelayState, cutoff};
@@ -13,14 +13,14 @@ use crate::http::ApiError;
 use crate::store::random;
 use crate::store::time::rfc3339;
 
-/// An invite that was made now.
-pub(super) struct Made {
+/// A new invite and its token.
+pub(super) struct CreatedInvite {
     /// A secret that is shown this once.
     pub(super) token: Zeroizing<String>,
     pub(super) invite: Invite,
 }
 
-impl Made {
+impl CreatedInvite {
     /// Returns the operator's view of it from now on.
     pub(super) fn shown(&self) -> api::Invite {
         self.invite.shown(&self.invite.made_at)
@@ -29,10 +29,10 @@ impl Made {
 
 impl Service {
     /// Makes an invite on terms that have been checked.
-    pub(super) fn invite(&self, terms: InviteTerms) -> Result<Made, ApiError> {
+    pub(super) fn invite(&self, terms: InviteTerms) -> Result<CreatedInvite, ApiError> {
         let made = self.store.update(|state| {
             make(state, terms.clone())
-                .map_err(|TooMany| ApiError::too_many("too many invites: cancel some first"))
+                .map_err(|TooManyInvites| ApiError::too_many("too many invites: cancel some first"))
         })?;
         log::info!("invite {} created", made.invite.id);
         Ok(made)
@@ -56,17 +56,20 @@ impl Service {
 }
 
 /// Adds an invite with a token of its own to the state.
-pub(super) fn make(state: &mut RelayState, terms: InviteTerms) -> Result<Made, TooMany> {
+pub(super) fn make(
+    state: &mut RelayState,
+    terms: InviteTerms,
+) -> Result<CreatedInvite, TooManyInvites> {
     let now = SystemTime::now();
     state.sweep(&cutoff(now));
     let token = Zeroizing::new(random::token());
     let invite = Invite::new(SecretHash::of(&token), terms, now);
     state.invites.add(invite.clone(), &rfc3339(now))?;
-    Ok(Made { token, invite })
+    Ok(CreatedInvite { token, invite })
 }
 
 /// Adds the one that the first start of a relay makes by itself.
-pub(super) fn make_first(state: &mut RelayState) -> Result<Made, TooMany> {
+pub(super) fn make_first(state: &mut RelayState) -> Result<CreatedInvite, TooManyInvites> {
     let made = make(state, InviteTerms::default())?;
     state.invites.mark_first(&made.invite.id);
     Ok(made)

@@ -8,24 +8,24 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::fleet::{
-    self, LinkSettings, Links, Looks, Member, Opened, Watch, WatchError, Watched, Watching,
+    self, LinkSettings, Links, Looks, Member, Opened, Watch, WatchError, WatchHooks, Watching,
 };
 use super::setup::{LOOK, Service};
 use super::state_store::{Error, StateStore};
 use super::urls::TunnelUrl;
-use crate::gateway::{CookieKey, Down};
+use crate::gateway::{CookieKey, Unreachable};
 use crate::net::authority::authority;
 use crate::store::DataDir;
 use crate::tunnel::ssh::ServerKey;
 
 /// A relay that has joined a fleet, and serves nothing yet.
-pub(super) struct Joined {
+pub(super) struct JoinedRelay {
     looks: Looks,
     secret: Zeroizing<[u8; 32]>,
     watching: Watching,
 }
 
-impl Joined {
+impl JoinedRelay {
     /// Reads the state from the store.
     pub(super) fn join(
         home: &DataDir,
@@ -67,12 +67,10 @@ impl Joined {
             .map_err(WatchError::Thread)?;
         let links = service.links.get_or_init(|| Arc::new(links));
         let of_sites = Arc::downgrade(links);
-        service
-            .sites
-            .lead_elsewhere(Box::new(move |connector, port| {
-                let links = of_sites.upgrade().ok_or(Down::Tunnel)?;
-                links.open(connector, port)
-            }));
+        service.sites.set_peers(Box::new(move |connector, port| {
+            let links = of_sites.upgrade().ok_or(Unreachable::Tunnel)?;
+            links.open(connector, port)
+        }));
         self.watch(service, links)
     }
 
@@ -104,7 +102,7 @@ impl Joined {
         let of_revoked = Arc::downgrade(service);
         let revoked = Arc::new(move |name: &str| {
             if let Some(service) = of_revoked.upgrade() {
-                service.turned_out_elsewhere(name);
+                service.apply_revocation(name);
             }
         });
         Links::start(LinkSettings {
@@ -124,7 +122,7 @@ impl Joined {
     fn watch(self, service: &Arc<Service>, links: &Arc<Links>) -> Result<Watch, WatchError> {
         let (of_number, of_refresh) = (Arc::downgrade(service), Arc::downgrade(service));
         let (of_body, of_seen) = (Arc::downgrade(links), Arc::downgrade(links));
-        let watched = Watched {
+        let watched = WatchHooks {
             number: Box::new(move || {
                 let service = of_number.upgrade();
                 service.map_or(0, |service| service.store.number())

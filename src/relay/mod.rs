@@ -55,14 +55,14 @@ mod urls;
 
 pub use connector_auth::Enrolment;
 pub use counters::EVERY as SAVE_COUNTERS_EVERY;
-pub use handover::NotTaken;
+pub use handover::HandoverError;
 pub use invites::InviteTerms;
 pub use offline::{
     Recovered, allow, has_state, invite, invites, recover, revoke, stored_status, take_name,
     uninvite,
 };
 pub use quota::Quota;
-pub use server::{Options, Running, StartError, Whereabouts, start};
+pub use server::{Options, RelayInstance, Running, StartError, start};
 pub use state_store::set_aside_notice;
 pub use store_error::{Error as StateError, StoreError, hint_of};
 pub use urls::{InvalidUrl, PublicPorts, PublicUrl, TunnelUrl, check_domain};

@@ -119,9 +119,9 @@ pub(super) fn derived(text: &str, fallback: &str) -> String {
     }
 }
 
-/// True if a site's name tells already what it is called, so that this is no secret: who chose another name for the site
+/// True if a site's name already shows its title, so that this is no secret: who chose another name for the site
 /// may have had a reason.
-pub(super) fn is_told_by(name: &str, called: &str) -> bool {
+pub(super) fn is_recognizable_in(name: &str, called: &str) -> bool {
     let label = label(called);
     let rest = name.strip_prefix(&label).filter(|_| !label.is_empty());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_is_called_what_its_name_tells() {
+    fn a_site_is_called_what_its_name_says() {
         for (name, called, is_told) in [
             ("my-shop", "My Shop", true),
             ("my-shop-2", "My Shop", true),
@@ -259,7 +259,11 @@ mod tests {
             ("shop", "", false),
             ("shop", "日本", false),
         ] {
-            assert_eq!(is_told_by(name, called), is_told, "{name} of {called}");
+            assert_eq!(
+                is_recognizable_in(name, called),
+                is_told,
+                "{name} of {called}"
+            );
         }
     }
 }

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use super::counters::Passed;
-use super::handover::{self, NotTaken};
-use super::invites::{InviteTerms, TooMany};
+use super::handover;
+use super::handover::HandoverError;
+use super::invites::{InviteTerms, TooManyInvites};
+
 use super::inviting;
-use super::revocation::{self, TurnedOut, turn_out};
-use super::state::{Application, NotAllowed, cutoff};
+use super::revocation::{self, RevokedConnector, turn_out};
+use super::state::{Application, NotReadmitted, cutoff};
 use super::state_store::{self, Error as StateError, StateStore};
 use super::status;
 use crate::api::relay as api;
@@ -28,7 +30,7 @@ pub struct Recovered {
     pub aside: Vec<PathBuf>,
     /// Parts that could not be read, in a few words each.
     pub lost: Vec<String>,
-    /// How many of each are there now: connectors, revoked ones, and invites.
+    /// Numbers after the repair: connectors, revoked ones, and invites.
     pub kept: [usize; 3],
 }
 
@@ -53,7 +55,7 @@ pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revocation>, StateErr
     let store = StateStore::open_whole(data)?;
     let revoked = store
         .update(|state| Ok::<_, StateError>(turn_out(state, name, &cutoff(SystemTime::now()))))?;
-    Ok(revoked.map(|revoked: TurnedOut| revoked.into_answer(name)))
+    Ok(revoked.map(|revoked: RevokedConnector| revoked.into_answer(name)))
 }
 
 /// Creates an invite while no relay runs on the directory. Its token is a secret that is shown this once; a relay that
@@ -61,7 +63,7 @@ pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revocation>, StateErr
 pub fn invite(data: &DataDir, terms: InviteTerms) -> Result<NewInvite, StateError> {
     let store = StateStore::open_whole(data)?;
     let made = store.update(|state| {
-        inviting::make(state, terms.clone()).map_err(|TooMany| StateError::Invites)
+        inviting::make(state, terms.clone()).map_err(|TooManyInvites| StateError::Invites)
     })?;
     Ok(NewInvite {
         invite: made.shown(),
@@ -90,8 +92,8 @@ pub fn allow(data: &DataDir, name: &str) -> Result<Option<Allowed>, StateError> 
         state.sweep(&cutoff(SystemTime::now()));
         match state.allow(name) {
             Ok(allowed) => Ok(Some(revocation::allowed(name, &allowed))),
-            Err(NotAllowed::NotRevoked) => Ok(None),
-            Err(NotAllowed::Full) => Err(StateError::Full),
+            Err(NotReadmitted::NotRevoked) => Ok(None),
+            Err(NotReadmitted::Full) => Err(StateError::Full),
         }
     })
 }
@@ -102,11 +104,11 @@ pub fn take_name(
     data: &DataDir,
     site: &str,
     to: Option<&str>,
-) -> Result<Result<NameTaken, NotTaken>, StateError> {
+) -> Result<Result<NameTaken, HandoverError>, StateError> {
     let store = StateStore::open_whole(data)?;
     let taken = store.update(|state| {
         state.sweep(&cutoff(SystemTime::now()));
-        let taken = handover::take(state, (site, to), (false, &|_, _| false), &|_| false);
+        let taken = handover::take(state, site, to, false, &|_, _| false, &|_| false);
         Ok::<_, StateError>(taken.map(|taken| taken.by))
     })?;
     Ok(taken.map(|connector| NameTaken {

@@ -7,11 +7,11 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use crate::http::Request;
-use crate::http::auth::{Code, CookieKey, Lifetime, Outcome, Scope, SignIn, sha256};
+use crate::http::auth::{Code, CookieKey, Lifetime, Scope, SignIn, SignInOutcome, sha256};
 use crate::store::expiry::Clocks;
 use crate::store::random;
 
-/// How long a link signs in: it is opened at once, and what stays in a terminal is worth nothing.
+/// Time that a link signs in: it is opened at once, and what stays in a terminal is worth nothing.
 const LINK_LIFE: Duration = crate::limits::LINK_LIFE;
 
 /// Knows the operator of this relay.
@@ -73,11 +73,11 @@ impl Operator {
     }
 
     /// Tries a token or the code of a link. A right one always passes; wrong ones are counted by source.
-    pub(super) fn enter(&self, token: &str, source: IpAddr, is_secure: bool) -> Outcome {
+    pub(super) fn enter(&self, token: &str, source: IpAddr, is_secure: bool) -> SignInOutcome {
         let now = Clocks::now();
         let is_right = self.has(token) || self.opens_link(token, now);
         let opened = is_right.then(scope);
-        self.sign_in.enter(opened, (source, is_secure), now)
+        self.sign_in.enter(opened, source, is_secure, now)
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
     fn entered(operator: &Operator, code: &str) -> String {
         let source = std::net::Ipv4Addr::LOCALHOST.into();
         match operator.enter(code, source, true) {
-            Outcome::SignedIn(cookie) => cookie,
+            SignInOutcome::SignedIn(cookie) => cookie,
             other => panic!("the code was refused: {other:?}"),
         }
     }
@@ -114,7 +114,10 @@ mod tests {
     fn the_cookie_is_the_relays_own_and_not_the_token() {
         let operator = Operator::new(8180, CookieKey::random());
         let source = std::net::Ipv4Addr::LOCALHOST.into();
-        assert_eq!(operator.enter("wrong", source, true), Outcome::WrongCode);
+        assert_eq!(
+            operator.enter("wrong", source, true),
+            SignInOutcome::WrongCode
+        );
         let cookie = entered(&operator, operator.token());
         assert!(cookie.starts_with("__Host-postern-relay-8180=") && cookie.ends_with("; Secure"));
         assert!(cookie.contains("; Max-Age=43200") && !cookie.contains(operator.token().as_str()));

@@ -13,7 +13,7 @@ use crate::gateway::RefusedVisit;
 use crate::http::auth::{RateLimiter, WhenFull};
 use crate::sync::Mutex;
 use crate::tunnel::remote::Remote;
-use crate::tunnel::server::{Grant, Policy, TokenBucket, Visits};
+use crate::tunnel::server::{Grant, Policy, PortAccess, TokenBucket};
 
 /// Wrong logins a minute after which a source's guesses at a weak password are not even looked at.
 const WRONG_LOGINS: usize = crate::limits::WRONG_LOGINS;
@@ -121,14 +121,14 @@ impl Policy for TunnelPolicy {
         self.rates.of(holder, Instant::now())
     }
 
-    fn visits(&self, holder: &str, remote: &Remote) -> Visits {
+    fn port_access(&self, holder: &str, remote: &Remote) -> PortAccess {
         let state = self.service.store.snapshot();
         let connector = state.connectors.get(holder);
         let application = connector.and_then(|connector| connector.at_port(remote.local_port));
         let stats = application.and_then(|application| self.service.sites.visits(application));
         let app_id = application.map(|application| application.app_id.clone());
         let service = Arc::clone(&self.service);
-        Visits {
+        PortAccess {
             may_come: Box::new(move |address| {
                 let app_id = app_id.as_ref();
                 app_id.is_some_and(|app_id| service.sites.may_visit(app_id, address))
@@ -138,7 +138,7 @@ impl Policy for TunnelPolicy {
         }
     }
 
-    fn left(&self, holder: &str, port: u16) {
+    fn on_left(&self, holder: &str, port: u16) {
         certificates::note(&self.service, holder, port);
     }
 }

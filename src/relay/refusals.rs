@@ -3,7 +3,7 @@
 use super::allocator::AllocError;
 use super::call_stats::{FULL, NO_PORT, QUOTA, STORE_AWAY, with_reason};
 use super::connector_auth::AuthError;
-use super::state::NotAllowed;
+use super::state::NotReadmitted;
 use super::state_store;
 use crate::http::ApiError;
 
@@ -17,11 +17,11 @@ impl From<AuthError> for ApiError {
     }
 }
 
-impl From<NotAllowed> for ApiError {
-    fn from(error: NotAllowed) -> Self {
+impl From<NotReadmitted> for ApiError {
+    fn from(error: NotReadmitted) -> Self {
         match error {
-            NotAllowed::NotRevoked => Self::not_found("no revoked connector has this name"),
-            NotAllowed::Full => AuthError::Full.into(),
+            NotReadmitted::NotRevoked => Self::not_found("no revoked connector has this name"),
+            NotReadmitted::Full => AuthError::Full.into(),
         }
     }
 }

@@ -7,15 +7,15 @@ use zeroize::Zeroizing;
 use super::invites::Invite;
 use super::secret::SecretHash;
 use super::setup::{LOOK, Service};
-use super::state::{Allowed, Connector, RelayState};
+use super::state::{Connector, Readmitted, RelayState};
 use super::state_store::Saving;
-use crate::api::relay::{Allowed as AllowedAgain, DisabledInvite, Revocation};
+use crate::api::relay::{Allowed, DisabledInvite, Revocation};
 use crate::http::ApiError;
 use crate::store::random;
 use crate::store::time::rfc3339;
 
-/// A connector that was turned out.
-pub(super) struct TurnedOut {
+/// A connector that was revoked.
+pub(super) struct RevokedConnector {
     /// The connector as it was.
     connector: Connector,
     /// True if what had let it in, and lets nobody in any more, is the token that all share.
@@ -24,7 +24,7 @@ pub(super) struct TurnedOut {
     pub(super) enroll_token: Option<Zeroizing<String>>,
 }
 
-impl TurnedOut {
+impl RevokedConnector {
     /// Returns the result for the operator.
     pub(super) fn into_answer(self, name: &str) -> Revocation {
         let is_common = self.is_common;
@@ -43,8 +43,8 @@ impl TurnedOut {
 }
 
 /// Describes a revocation that was undone.
-pub(super) fn allowed(name: &str, allowed: &Allowed) -> AllowedAgain {
-    AllowedAgain {
+pub(super) fn allowed(name: &str, allowed: &Readmitted) -> Allowed {
+    Allowed {
         allowed: name.to_owned(),
         restored: allowed.connector.is_some(),
         invite_good: allowed.is_invite_good,
@@ -74,14 +74,14 @@ impl Service {
         let links = self.links.get().filter(|_| saved.is_ok());
         Ok(Revocation {
             saved: saved.is_ok(),
-            untold: links.map_or_else(Vec::new, |links| links.tell_revoked(name)),
+            untold: links.map_or_else(Vec::new, |links| links.send_revocation(name)),
             ..turned_out.into_answer(name)
         })
     }
 
     /// Another relay has turned a connector out. Where the store says so here too, that is all; where it is not reached,
     /// it holds in memory until it is.
-    pub(super) fn turned_out_elsewhere(&self, name: &str) {
+    pub(super) fn apply_revocation(&self, name: &str) {
         let knows = || !self.store.snapshot().connectors.contains_key(name);
         if self.look_now(LOOK) && knows() {
             return;
@@ -100,7 +100,7 @@ impl Service {
     }
 
     /// Undoes a revocation.
-    pub(super) fn allow(&self, name: &str) -> Result<AllowedAgain, ApiError> {
+    pub(super) fn allow(&self, name: &str) -> Result<Allowed, ApiError> {
         let allowed = self.store.update(|state| {
             state.sweep(&self.cutoff());
             state.allow(name).map_err(ApiError::from)
@@ -112,7 +112,11 @@ impl Service {
 }
 
 /// Revokes a connector, and the invite that had let it in. What was given up before `cutoff` is anybody's. `None` where there is no such connector.
-pub(super) fn turn_out(state: &mut RelayState, name: &str, cutoff: &str) -> Option<TurnedOut> {
+pub(super) fn turn_out(
+    state: &mut RelayState,
+    name: &str,
+    cutoff: &str,
+) -> Option<RevokedConnector> {
     let now = SystemTime::now();
     state.sweep(cutoff);
     let now = rfc3339(now);
@@ -128,7 +132,7 @@ pub(super) fn turn_out(state: &mut RelayState, name: &str, cutoff: &str) -> Opti
         // There is room where none is good.
         enroll_token = state.invites.add(invite, &now).is_ok().then_some(token);
     }
-    Some(TurnedOut {
+    Some(RevokedConnector {
         connector,
         is_common,
         enroll_token,

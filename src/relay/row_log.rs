@@ -50,7 +50,7 @@ pub(super) struct RowLog {
 }
 
 /// Content of a directory.
-pub(super) enum Found {
+pub(super) enum StoredState {
     Nothing,
     /// The state of an earlier version, yet to be written as rows, and the document that it was in.
     Earlier(RelayState, Vec<u8>),
@@ -68,7 +68,7 @@ pub(super) struct Damaged {
 }
 
 /// Reads what is there, and changes nothing.
-pub(super) fn look(home: &DataDir) -> Result<Found, Error> {
+pub(super) fn look(home: &DataDir) -> Result<StoredState, Error> {
     for name in [MARK, ROWS] {
         home.refuse_foreign(name)?;
     }
@@ -85,14 +85,17 @@ pub(super) fn look(home: &DataDir) -> Result<Found, Error> {
     let is_earlier = |mark: &[u8]| self::form(mark).is_some_and(|form| form < FORM);
     let Some(rows) = rows else {
         return match mark {
-            None => Ok(earlier::remains(home)?
-                .map_or(Found::Nothing, |state| Found::Earlier(state, Vec::new()))),
-            Some(mark) if mark == MARKER.as_bytes() => Ok(Found::Damaged(Damaged {
+            None => Ok(
+                earlier::remains(home)?.map_or(StoredState::Nothing, |state| {
+                    StoredState::Earlier(state, Vec::new())
+                }),
+            ),
+            Some(mark) if mark == MARKER.as_bytes() => Ok(StoredState::Damaged(Damaged {
                 file: ROWS,
                 state: RelayState::default(),
                 lost: vec!["it is missing".to_owned()],
             })),
-            Some(mark) => Ok(Found::Earlier(earlier::read(home, &mark)?, mark)),
+            Some(mark) => Ok(StoredState::Earlier(earlier::read(home, &mark)?, mark)),
         };
     };
     let (state, lost, mut log) = read(home, &rows);
@@ -101,13 +104,13 @@ pub(super) fn look(home: &DataDir) -> Result<Found, Error> {
         // One that is damaged is none of these.
         Some(mark) if is_earlier(&mark) => match earlier::read(home, &mark) {
             Err(Error::Earlier(..)) => MARK,
-            state => return Ok(Found::Earlier(state?, mark)),
+            state => return Ok(StoredState::Earlier(state?, mark)),
         },
         Some(mark) if mark != MARKER.as_bytes() => MARK,
-        _ if lost.is_empty() => return Ok(Found::Log(state, log)),
+        _ if lost.is_empty() => return Ok(StoredState::Log(state, log)),
         _ => ROWS,
     };
-    Ok(Found::Damaged(Damaged { file, state, lost }))
+    Ok(StoredState::Damaged(Damaged { file, state, lost }))
 }
 
 /// The form that the first line of a log tells.

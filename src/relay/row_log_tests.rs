@@ -158,10 +158,13 @@ fn a_damaged_byte_is_found_and_named_and_forgives_nobody() {
                         assert_eq!(*store.snapshot(), *state);
                     }
                     Err(error) => {
-                        let told = error.to_string();
-                        assert!(told.contains(file), "{at} {mask}: {told}");
+                        let found = error.to_string();
+                        assert!(found.contains(file), "{at} {mask}: {found}");
                         if file == ROWS {
-                            assert!(told.contains("line ") || told.contains("the end"), "{told}");
+                            assert!(
+                                found.contains("line ") || found.contains("the end"),
+                                "{found}"
+                            );
                         }
                         assert_eq!(fs::read(&path).unwrap(), damaged, "nothing was changed");
                     }
@@ -171,10 +174,10 @@ fn a_damaged_byte_is_found_and_named_and_forgives_nobody() {
         fs::write(&path, &good).unwrap();
     }
     fs::remove_file(dir.path().join(ROWS)).unwrap();
-    let told = whole(dir.path()).err().unwrap().to_string();
+    let found = whole(dir.path()).err().unwrap().to_string();
     assert!(
-        told.contains("relay.rows is damaged (it is missing)"),
-        "{told}"
+        found.contains("relay.rows is damaged (it is missing)"),
+        "{found}"
     );
 }
 

@@ -15,12 +15,12 @@ use super::api;
 use super::app_state::AppState;
 use super::call_stats::CallStats;
 use super::connector_auth::Enrolment;
-use super::drain::{self, Awaited, Drain};
+use super::drain::{self, Drain, UnplacedConnectors};
 use super::fleet::{self, Watch, WatchError};
 use super::follow::follow;
 use super::invites::Invite;
-use super::inviting::{self, Made};
-use super::joined::Joined;
+use super::inviting::{self, CreatedInvite};
+use super::joined::JoinedRelay;
 use super::metrics;
 use super::operator::Operator;
 use super::policy::TunnelPolicy;
@@ -109,7 +109,7 @@ pub struct Running {
     /// Serves the metrics, where they are asked for.
     metrics: Option<Server>,
     tunnels: tunnel::Server,
-    /// How many requests of visitors run.
+    /// Number of visitors' requests that run.
     running: Box<dyn Fn() -> usize + Send + Sync>,
     /// Looks what other relays change, where there are any.
     watch: Option<Watch>,
@@ -129,7 +129,7 @@ const LEAVE: Duration = Duration::from_secs(2);
 
 /// Facts about a running relay for other processes of its user, in the data directory.
 #[derive(Serialize, Deserialize)]
-pub struct Whereabouts {
+pub struct RelayInstance {
     /// Its own address, as `http://localhost:8180/`.
     pub url: String,
     /// Where its API is reached on this machine.
@@ -143,20 +143,20 @@ pub struct Whereabouts {
     pub embedded: bool,
 }
 
-impl fmt::Debug for Whereabouts {
+impl fmt::Debug for RelayInstance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Whereabouts({} {})", self.url, self.pid)
+        write!(f, "RelayInstance({} {})", self.url, self.pid)
     }
 }
 
-impl Whereabouts {
+impl RelayInstance {
     /// Reads what [`Instance::find`] found.
     pub fn read(said: &[u8]) -> Option<Self> {
         serde_json::from_slice(said).ok()
     }
 }
 
-/// Why a relay cannot start.
+/// Reason that a relay cannot start.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
@@ -194,7 +194,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let mut set_aside = Vec::new();
     let (store, fleet) = match &options.fleet {
         Some(fleet) => {
-            let (store, joined) = Joined::join(&options.data, fleet)?;
+            let (store, joined) = JoinedRelay::join(&options.data, fleet)?;
             (store, Some(joined))
         }
         None if options.begins_anew => (StateStore::open(&options.data, &mut set_aside)?, None),
@@ -223,7 +223,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     urls.port_range = options.port_range.unwrap_or(urls.port_range);
     let key = keys.first().expect("a key of each kind was read or made");
     urls.fingerprint = key.public().fingerprint();
-    let cookie_key = fleet.as_ref().map(Joined::cookie_key);
+    let cookie_key = fleet.as_ref().map(JoinedRelay::cookie_key);
     let cookie_key = cookie_key.unwrap_or_else(CookieKey::random);
     let operator = Operator::new(urls.port, cookie_key.clone());
     let (hosts, mut gateway) = (
@@ -240,14 +240,20 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         .transpose()?;
     let traffic = own_counters.as_ref().unwrap_or(&store).snapshot();
     let sites = SiteTable::new(&options.data, traffic.traffic.clone(), fleet.is_some());
-    let kept = (store, own_counters, sites);
-    let rules = (options.enrolment, options.quota);
     gateway.passes_on_again = fleet.is_some();
     gateway.pass_headers = options.pass_headers;
     gateway.cookie_key = cookie_key;
-    let looks = fleet.as_ref().map(Joined::looks);
+    let looks = fleet.as_ref().map(JoinedRelay::looks);
     let tunnel_paths = tunnel_paths(&urls);
-    let service = Arc::new(Service::new(kept, urls, rules, looks));
+    let service = Arc::new(Service::new(
+        store,
+        own_counters,
+        sites,
+        urls,
+        options.enrolment,
+        options.quota,
+        looks,
+    ));
     let tunnels = take_tunnels(
         options.tunnel_listener,
         Arc::clone(&keys),
@@ -413,7 +419,7 @@ impl Running {
 
     /// Tells the other processes of this user where it is.
     pub fn announce(&self, instance: &Instance, embedded: bool) -> Result<(), store::Error> {
-        let whereabouts = Whereabouts {
+        let whereabouts = RelayInstance {
             url: self.url(),
             address: reachable(self.address()),
             token: self.operator_token().clone(),
@@ -441,7 +447,7 @@ impl Running {
             let of_others = links.map_or(0, |links| links.served());
             (self.running)() + of_ports.unwrap_or(usize::MAX) + of_others
         };
-        let (mut awaited, state) = (Awaited::default(), self.service.store.snapshot());
+        let (mut awaited, state) = (UnplacedConnectors::default(), self.service.store.snapshot());
         let dials_two = |name: &str| {
             let connector = state.connectors.get(name);
             connector.is_some_and(|known| !known.caller.version.is_empty())
@@ -551,7 +557,7 @@ fn invites_at_start(
 }
 
 fn first_invite(store: &StateStore) -> Result<(Zeroizing<String>, String), StateError> {
-    let Made { token, invite } = store.update(|state| {
+    let CreatedInvite { token, invite } = store.update(|state| {
         let made = inviting::make_first(state);
         made.map_err(|_| StateError::Invites)
     })?;

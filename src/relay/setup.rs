@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::allocator::{self, AllocError, FreePort, Surroundings};
+use super::allocator::{self, AllocError, AllocationContext, FreePort};
 use super::call_stats::{NO_PORT, with_reason};
 use super::connector_auth::{self, Admission, AuthError, Enrolment};
 use super::fleet::{Links, Looks};
@@ -20,7 +20,7 @@ use super::quota::Quota;
 use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
 use super::sites::SiteTable;
-use super::state::{Application, CalledAt, Connector, Noted, RelayState, cutoff};
+use super::state::{Application, CalledAt, Connector, RelayState, Volatile, cutoff};
 use super::state_store::{self, Saving, StateStore};
 use super::urls::PublicUrls;
 use crate::api::relay::{Resource, Setup, SetupApplication, SetupConnector, SetupKey, TunnelRelay};
@@ -43,7 +43,7 @@ pub(super) const LOOK: Duration = Duration::from_secs(2);
 /// Time for a look before a visitor is told that a site is unknown. Default 100 ms: whoever tries names waits for each.
 const VISITOR_LOOK: Duration = Duration::from_millis(100);
 
-/// Why a relay that others reach gives no public port unless its operator says so.
+/// Reason that a relay that others reach gives no public port unless its operator says so.
 const NO_PORTS: &str = "this relay gives no public ports, only web sites. A port on the sites' address would receive \
     their visitors' cookies. The operator can add --port-listen IP, an address no site name points to, or accept \
     this with --shared-host-ports";
@@ -60,7 +60,7 @@ pub(super) struct Service {
     /// Limits for each connector.
     pub(super) quota: Quota,
     calls: RateLimiter,
-    turned_away: LogLimiter,
+    refused: LogLimiter,
     pub(super) connects: Connects,
     /// When it began.
     since: Clocks,
@@ -82,7 +82,7 @@ pub(super) struct Connects {
     pub(super) lookout: Lookout,
 }
 
-/// Why a call gets nothing.
+/// Error of a call.
 enum SetupError {
     /// The free port that was found is another's by now.
     Outdated,
@@ -98,16 +98,19 @@ impl Sites for Service {
         found
     }
 
-    fn was(&self, site: &str) -> bool {
+    fn was_shared(&self, site: &str) -> bool {
         self.store.snapshot().keeps_site(site)
     }
 }
 
 impl Service {
     pub(super) fn new(
-        (store, own_counters, sites): (StateStore, Option<StateStore>, SiteTable),
+        store: StateStore,
+        own_counters: Option<StateStore>,
+        sites: SiteTable,
         urls: PublicUrls,
-        (enrolment, quota): (Enrolment, Quota),
+        enrolment: Enrolment,
+        quota: Quota,
         looks: Option<Looks>,
     ) -> Self {
         Self {
@@ -118,7 +121,7 @@ impl Service {
             enrolment,
             quota,
             calls: RateLimiter::new(CALLS, WhenFull::Forget),
-            turned_away: LogLimiter::default(),
+            refused: LogLimiter::default(),
             connects: Connects::default(),
             since: Clocks::now(),
             answered: LogLimiter::default(),
@@ -140,7 +143,7 @@ impl Service {
         cutoff(Clocks::now().wall_as_passed(self.since))
     }
 
-    /// From here on sites lead somewhere.
+    /// Opens the sites, through this opener.
     pub(super) fn begin(&self, opener: Opener) {
         let opener = self.opener.get_or_init(|| opener);
         for (connector, application) in self.store.snapshot().applications() {
@@ -163,7 +166,7 @@ impl Service {
         };
         let assigned = self.assign(&request, &admission, &code);
         let (api_port, assigned) = assigned.inspect_err(|error| {
-            self.tell_turned_away(source, &request.connector_name, error);
+            self.log_refused(source, &request.connector_name, error);
         })?;
         if !matches!(admission, Admission::Known) {
             self.enrolments.fetch_add(1, Ordering::Relaxed);
@@ -171,7 +174,7 @@ impl Service {
         let url = self.urls.application_url(&assigned);
         let called = self.store.snapshot().called(&request.connector_name);
         let target = &assigned.target;
-        self.tell_answered(format_args!("{source}: {called} got {url} for {target}"));
+        self.log_answered(format_args!("{source}: {called} got {url} for {target}"));
         Ok(self.answer(&request, api_port, &assigned, &code))
     }
 
@@ -205,7 +208,7 @@ impl Service {
         };
         let admission = admission
             .map_err(ApiError::from)
-            .inspect_err(|error| self.tell_turned_away(source, name, error))?;
+            .inspect_err(|error| self.log_refused(source, name, error))?;
         Ok((request, admission))
     }
 
@@ -232,15 +235,15 @@ impl Service {
     }
 
     /// Logs a refusal, with a limit: refused callers can come any number of times, and must not fill the disk.
-    fn tell_turned_away(&self, source: IpAddr, name: &str, error: &ApiError) {
+    fn log_refused(&self, source: IpAddr, name: &str, error: &ApiError) {
         let called = self.store.snapshot().called(name);
         let line = format_args!("{source}: {called} was refused: {error}");
         let others = "refused calls";
-        self.turned_away.info(module_path!(), others, line);
+        self.refused.info(module_path!(), others, line);
     }
 
-    /// Neither does one who is, and whose calls nobody counts.
-    fn tell_answered(&self, line: fmt::Arguments<'_>) {
+    /// Logs an answered call, with a limit: nobody counts the calls of known connectors.
+    fn log_answered(&self, line: fmt::Arguments<'_>) {
         let others = "answered calls";
         self.answered.info(module_path!(), others, line);
     }
@@ -264,7 +267,7 @@ impl Service {
         let code = request.needs_sign_in().then(digest);
         for _ in 0..PORT_SEARCHES {
             let free_port = self.free_port(request)?;
-            match self.assign_at(request, (admission, &password), &code, free_port) {
+            match self.assign_at(request, admission, password.as_ref(), &code, free_port) {
                 Err(SetupError::Outdated) => {}
                 Err(SetupError::Refused(error)) => return Err(error),
                 Ok(assigned) => return Ok(assigned),
@@ -294,12 +297,13 @@ impl Service {
     fn assign_at(
         &self,
         request: &SetupRequest,
-        (admission, password): (&Admission, &Option<SecretHash>),
+        admission: &Admission,
+        password: Option<&SecretHash>,
         code: &Option<String>,
         free_port: FreePort,
     ) -> Result<(u16, Application), SetupError> {
         let now = rfc3339(SystemTime::now());
-        let around = Surroundings {
+        let around = AllocationContext {
             public: self.urls.port_range.clone(),
             free_port,
             is_own_name: &|name| self.urls.is_own_name(name),
@@ -307,7 +311,7 @@ impl Service {
             now: &now,
         };
         let assign = |state: &mut RelayState| -> Result<_, SetupError> {
-            let api_port = enrolled(state, request, (admission, password.as_ref()), &now)?;
+            let api_port = enrolled(state, request, admission, password, &now)?;
             let before = allocator::before(state, request).cloned();
             let assigned = allocator::assign(state, request, code.clone(), &around)?;
             // A known application is served again though nothing can be saved.
@@ -393,7 +397,8 @@ impl Service {
     /// there was one.
     pub(super) fn release(
         &self,
-        (connector, password): (&str, &str),
+        connector: &str,
+        password: &str,
         key: &str,
         frees_name: bool,
     ) -> Result<bool, ApiError> {
@@ -415,7 +420,7 @@ impl Service {
         })?;
         let url = self.urls.application_url(&released);
         let called = self.store.snapshot().called(connector);
-        self.tell_answered(format_args!("{called} released {url}"));
+        self.log_answered(format_args!("{called} released {url}"));
         Ok(frees_name && released.site.is_some())
     }
 
@@ -488,7 +493,8 @@ fn name_relays(
 fn enrolled(
     state: &mut RelayState,
     request: &SetupRequest,
-    (admission, password): (&Admission, Option<&SecretHash>),
+    admission: &Admission,
+    password: Option<&SecretHash>,
     now: &str,
 ) -> Result<u16, SetupError> {
     let name = &request.connector_name;
@@ -502,7 +508,7 @@ fn enrolled(
         if *connector.caller != request.caller
             && let Some(connector) = state.connectors.get_mut(name)
         {
-            connector.caller = Noted(request.caller.clone());
+            connector.caller = Volatile(request.caller.clone());
         }
         return Ok(api_port);
     }
@@ -530,7 +536,7 @@ fn enrolled(
         api_port,
         enrolled_at: now.to_owned(),
         called_at: CalledAt::at(now),
-        caller: Noted(request.caller.clone()),
+        caller: Volatile(request.caller.clone()),
         invite,
         applications: Vec::new().into(),
     };

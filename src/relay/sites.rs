@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::counters::{Kept, Passed};
 use super::names;
 use super::state::{Application, RelayState};
-use crate::gateway::{Code, Down, Open, Site, Tell, through};
+use crate::gateway::{Code, NotifyOwner, OpenStream, Site, Unreachable, through};
 use crate::http::proxy::ByteStream;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
@@ -25,24 +25,24 @@ use crate::tunnel::server::{Opener, VisitStats};
 /// The sites by their names, and the terms of all applications.
 #[derive(Default)]
 pub(super) struct SiteTable {
-    table: RwLock<Table>,
+    table: RwLock<SiteEntries>,
     /// When applications expire.
     ends: Ends,
     /// Counters as they were kept last, and those of applications that have gone since: one may come again.
     traffic: Mutex<Traffic>,
-    /// Leads to tunnels that are at another relay, where there are others.
-    elsewhere: Option<Arc<OnceLock<Elsewhere>>>,
+    /// Opens streams through tunnels at other relays; none without a fleet.
+    peers: Option<Arc<OnceLock<PeerOpener>>>,
 }
 
 /// [`RelayState::traffic`].
 pub(super) type Traffic = CopyOnWrite<BTreeMap<String, Kept>>;
 
 /// Opens a stream to what a connector holds at another relay.
-pub(super) type Elsewhere =
-    Box<dyn Fn(&str, u16) -> Result<Box<dyn ByteStream>, Down> + Send + Sync>;
+pub(super) type PeerOpener =
+    Box<dyn Fn(&str, u16) -> Result<Box<dyn ByteStream>, Unreachable> + Send + Sync>;
 
 #[derive(Debug, Default)]
-struct Table {
+struct SiteEntries {
     /// True if other relays know the same sites.
     is_of_fleet: bool,
     sites: HashMap<String, Arc<Site>>,
@@ -51,12 +51,12 @@ struct Table {
     /// Requests under way, by the connector's name.
     busy: KeyedPermits<String>,
     /// By the application's id.
-    terms: HashMap<String, Terms>,
+    terms: HashMap<String, SiteTerms>,
 }
 
-/// On what terms an application is shared.
+/// Terms on which an application is shared.
 #[derive(Debug)]
-struct Terms {
+struct SiteTerms {
     connector: String,
     port: u16,
     /// Stored hash of the code of its site.
@@ -65,7 +65,7 @@ struct Terms {
     generation: u64,
     /// When it ends. Once it has, it does not begin again if the clock is set back: its connector has to ask.
     expiry: Option<Expiry>,
-    /// How often all that its visitors had was ended.
+    /// Number of times that everything its visitors had was ended.
     epoch: u64,
     /// Counters of its public port; none for a site.
     visits: Option<Arc<VisitStats>>,
@@ -74,7 +74,7 @@ struct Terms {
 }
 
 /// Site that visitors no longer have, unless it was a public port.
-struct Ended(Option<Arc<Site>>);
+struct EndedSite(Option<Arc<Site>>);
 
 fn end_visits(site: Option<&Arc<Site>>) {
     if let Some(site) = site {
@@ -86,7 +86,7 @@ impl SiteTable {
     /// Nothing is in it; what is left of each application's time is noted in `home`, and counters go on from `traffic`.
     pub(super) fn new(home: &DataDir, traffic: Traffic, has_others: bool) -> Self {
         let sites = Self {
-            elsewhere: has_others.then(Arc::default),
+            peers: has_others.then(Arc::default),
             ends: Ends::open(home),
             traffic: Mutex::new(traffic),
             ..Self::default()
@@ -95,11 +95,11 @@ impl SiteTable {
         sites
     }
 
-    /// From here on sites lead to other relays' tunnels too.
-    pub(super) fn lead_elsewhere(&self, open: Elsewhere) {
-        if let Some(elsewhere) = &self.elsewhere {
+    /// Sets the way to tunnels at other relays.
+    pub(super) fn set_peers(&self, open: PeerOpener) {
+        if let Some(peers) = &self.peers {
             // A second one would be of a second fleet.
-            let _ = elsewhere.set(open);
+            let _ = peers.set(open);
         }
     }
 
@@ -111,17 +111,16 @@ impl SiteTable {
         application: &Application,
         opener: &Opener,
     ) {
-        let terms = Terms::new(connector, application);
+        let terms = SiteTerms::new(connector, application);
         let kept = self.traffic.lock().get(&application.app_id).copied();
         let kept = kept.map(Passed::from_kept);
         let open = self.open(connector, application.port, opener);
         let (port, holder, of_site) = (application.port, connector.to_owned(), opener.clone());
-        let tell: Tell = Box::new(move |data| of_site.tell(&holder, port, data));
-        let ways = (open, tell);
+        let notify_owner: NotifyOwner = Box::new(move |data| of_site.notify(&holder, port, data));
         let mut table = self.table.write();
-        let ended = table.put(terms, application, &self.ends, kept, ways);
+        let ended = table.put(terms, application, &self.ends, kept, open, notify_owner);
         drop(table);
-        if let Some(Ended(site)) = ended {
+        if let Some(EndedSite(site)) = ended {
             end_visits(site.as_ref());
             opener.cut_streams(connector, application.port);
         }
@@ -134,17 +133,17 @@ impl SiteTable {
     }
 
     /// Leads to an application, through a tunnel here or elsewhere.
-    fn open(&self, connector: &str, port: u16, opener: &Opener) -> Open {
+    fn open(&self, connector: &str, port: u16, opener: &Opener) -> OpenStream {
         let here = through(opener.clone(), connector, port);
-        let Some(elsewhere) = self.elsewhere.clone() else {
+        let Some(peers) = self.peers.clone() else {
             return here;
         };
         let (connector, opener) = (connector.to_owned(), opener.clone());
-        Arc::new(move |wanted| match elsewhere.get() {
+        Arc::new(move |wanted| match peers.get() {
             // That it is not here is no failure.
-            Some(elsewhere) if !opener.is_held(&connector, port) => elsewhere(&connector, port),
-            Some(elsewhere) => match here(wanted) {
-                Err(Down::Tunnel) => elsewhere(&connector, port),
+            Some(peers) if !opener.is_held(&connector, port) => peers(&connector, port),
+            Some(peers) => match here(wanted) {
+                Err(Unreachable::Tunnel) => peers(&connector, port),
                 opened => opened,
             },
             None => here(wanted),
@@ -156,7 +155,8 @@ impl SiteTable {
         let now = Clocks::now();
         let (expired, next) = self.ends.take_expired(now);
         for (app_id, _) in expired {
-            let Some((connector, port, Ended(site))) = self.table.write().end(&app_id, now) else {
+            let Some((connector, port, EndedSite(site))) = self.table.write().end(&app_id, now)
+            else {
                 continue;
             };
             log::info!("'{connector}': the share at port {port} has expired");
@@ -255,16 +255,17 @@ impl SiteTable {
     }
 }
 
-impl Table {
+impl SiteEntries {
     /// Puts a site in its place; returns the former one if its visitors' connections must end.
     fn put(
         &mut self,
-        mut terms: Terms,
+        mut terms: SiteTerms,
         application: &Application,
         expiries: &Ends,
         kept: Option<Passed>,
-        (open, tell): (Open, Tell),
-    ) -> Option<Ended> {
+        open: OpenStream,
+        notify_owner: NotifyOwner,
+    ) -> Option<EndedSite> {
         let before = self.take_out(&application.app_id);
         let was = self.terms.remove(&application.app_id);
         let ends = was.as_ref().is_some_and(|was| was.ends_with(&terms));
@@ -281,9 +282,9 @@ impl Table {
         if let Some(site) = &application.site {
             let connector = &*terms.connector;
             let mut made = Site::new(&*site.name, &*application.app_id, open);
-            (made.tls, made.tell) = (site.tls, tell);
+            (made.tls, made.notify_owner) = (site.tls, notify_owner);
             let called = &application.display_name;
-            made.title = names::is_told_by(&site.name, called).then(|| called.clone());
+            made.title = names::is_recognizable_in(&site.name, called).then(|| called.clone());
             made.code = site.code.as_deref().map(code);
             made.allow.clone_from(&terms.allow);
             (made.expiry, made.generation) = (terms.expiry, application.generation);
@@ -306,17 +307,17 @@ impl Table {
             self.put_in(made);
         }
         self.terms.insert(application.app_id.clone(), terms);
-        ends.then_some(Ended(before))
+        ends.then_some(EndedSite(before))
     }
 
     /// Ends an application that has expired; returns its connector and port, or `None` if it was extended meanwhile.
-    fn end(&mut self, app_id: &str, now: Clocks) -> Option<(String, u16, Ended)> {
+    fn end(&mut self, app_id: &str, now: Clocks) -> Option<(String, u16, EndedSite)> {
         let terms = self.terms.get_mut(app_id)?;
         let expiry = terms.expiry.as_mut().filter(|expiry| expiry.is_over(now))?;
         *expiry = Expiry::at(SystemTime::UNIX_EPOCH, now);
         let name = self.names.get(app_id);
         let site = name.and_then(|name| self.sites.get(name)).cloned();
-        Some((terms.connector.clone(), terms.port, Ended(site)))
+        Some((terms.connector.clone(), terms.port, EndedSite(site)))
     }
 
     fn put_in(&mut self, site: Site) {
@@ -331,7 +332,7 @@ impl Table {
     }
 }
 
-impl Terms {
+impl SiteTerms {
     fn new(connector: &str, application: &Application) -> Self {
         let site = application.site.as_ref();
         Self {
@@ -360,7 +361,7 @@ impl Terms {
 }
 
 /// Notes when an application ends. An end that has passed counts anew when its connector asks for it again.
-fn note_end(ends: &Ends, application: &Application, was: Option<&Terms>) -> Option<Expiry> {
+fn note_end(ends: &Ends, application: &Application, was: Option<&SiteTerms>) -> Option<Expiry> {
     let (id, now) = (&application.app_id, Clocks::now());
     if application.expires.is_none() || was.is_some_and(|was| was.is_over(now)) {
         ends.forget(id);

@@ -54,18 +54,18 @@ pub(super) struct RelayState {
     pub(super) traffic: CopyOnWrite<BTreeMap<String, Kept>>,
 }
 
-/// A fact that may be lost in a crash: where nothing else has changed, nothing is saved.
+/// A value that may be lost in a crash: a change of it alone is not saved.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Noted<T>(pub(super) T);
+pub(super) struct Volatile<T>(pub(super) T);
 
-impl<T> PartialEq for Noted<T> {
+impl<T> PartialEq for Volatile<T> {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl<T> Eq for Noted<T> {}
+impl<T> Eq for Volatile<T> {}
 
 /// Time of the last call, in seconds since 1970; 0 if it is not known. It may be lost in a crash, and is the same in all
 /// copies of a state: that a known application calls again changes none.
@@ -114,7 +114,7 @@ impl<'de> Deserialize<'de> for CalledAt {
     }
 }
 
-impl<T> std::ops::Deref for Noted<T> {
+impl<T> std::ops::Deref for Volatile<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -122,7 +122,7 @@ impl<T> std::ops::Deref for Noted<T> {
     }
 }
 
-/// One that was turned out.
+/// A revoked connector.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Revocation {
@@ -138,16 +138,16 @@ pub(super) struct Revocation {
 
 /// A connector that is back, or may come back.
 #[derive(Debug)]
-pub(super) struct Allowed {
+pub(super) struct Readmitted {
     /// The connector as it is again, if that was kept for it; else it must enrol again.
     pub(super) connector: Option<Connector>,
     /// True if the invite that had let it in lets others in again.
     pub(super) is_invite_good: bool,
 }
 
-/// Why a revocation is not undone; all stays as it is.
+/// Reason that a revocation is not undone; nothing changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotAllowed {
+pub(super) enum NotReadmitted {
     /// Nobody of that name was turned out.
     NotRevoked,
     /// There are as many connectors as the relay takes, and what it had is still kept for it.
@@ -183,7 +183,7 @@ pub(super) struct Connector {
     pub(super) called_at: CalledAt,
     /// Machine that created it.
     #[serde(default)]
-    pub(super) caller: Noted<Caller>,
+    pub(super) caller: Volatile<Caller>,
     /// Invite that it used; none if none was needed.
     #[serde(default)]
     pub(super) invite: Option<InvitedBy>,
@@ -310,13 +310,13 @@ impl RelayState {
 
     /// Undoes a revocation. The connector is back where what it had is still kept for it, else it may
     /// enrol again. Its invite lets in again what it may, unless another one that it let in is still out.
-    pub(super) fn allow(&mut self, name: &str) -> Result<Allowed, NotAllowed> {
+    pub(super) fn allow(&mut self, name: &str) -> Result<Readmitted, NotReadmitted> {
         let at = self.revoked.iter().position(|revoked| revoked == name);
-        let at = at.ok_or(NotAllowed::NotRevoked)?;
+        let at = at.ok_or(NotReadmitted::NotRevoked)?;
         let kept = self.revocations.get(name);
         let is_kept = kept.is_some_and(|revocation| revocation.connector.is_some());
         if is_kept && self.connectors.len() >= MAX_CONNECTORS {
-            return Err(NotAllowed::Full);
+            return Err(NotReadmitted::Full);
         }
         self.revoked.remove(at);
         let revocation = self.revocations.remove(name);
@@ -329,7 +329,7 @@ impl RelayState {
         let mut others = self.revocations.values();
         let invite = invite.filter(|invite| others.all(|of| of.invite.as_ref() != Some(invite)));
         let is_invite_good = invite.is_some_and(|invite| self.invites.permit(&invite));
-        Ok(Allowed {
+        Ok(Readmitted {
             connector,
             is_invite_good,
         })

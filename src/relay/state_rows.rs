@@ -67,7 +67,8 @@ pub(super) fn all(state: &RelayState) -> Vec<Row> {
     between(&RelayState::default(), state)
 }
 
-/// The rows that make of one state the other. What may be lost ([`Noted`](super::state::Noted)) is no reason for one.
+/// The rows that make of one state the other. What may be lost ([`Volatile`](super::state::Volatile)) is no reason for
+/// one.
 pub(super) fn between(before: &RelayState, after: &RelayState) -> Vec<Row> {
     fn revoked(of: &RelayState) -> impl Iterator<Item = (&String, &Revocation)> {
         let names = of.revoked.iter();

@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 
 use super::earlier::{self, MARK};
 use super::fleet;
-use super::row_log::{self, Damaged, Found, ROWS, RowLog};
+use super::row_log::{self, Damaged, ROWS, RowLog, StoredState};
 use super::state::RelayState;
 use super::state_rows::{self, Rows};
 pub(super) use super::store_error::Error;
@@ -144,8 +144,8 @@ impl StateStore {
         let mut log = RowLog::new(home.clone());
         let mut lost = Vec::new();
         let state = match row_log::look(home)? {
-            Found::Nothing => RelayState::default(),
-            Found::Log(state, found) => {
+            StoredState::Nothing => RelayState::default(),
+            StoredState::Log(state, found) => {
                 log = found;
                 log.mark(&locked)?;
                 if log.torn > 0 {
@@ -156,7 +156,7 @@ impl StateStore {
                 }
                 state
             }
-            Found::Earlier(state, document) => {
+            StoredState::Earlier(state, document) => {
                 if home.dir().join(ROWS).try_exists().unwrap_or(true) {
                     // It was moved by half, or was put back.
                     let kept = locked.set_aside(ROWS, "replaced")?;
@@ -171,10 +171,10 @@ impl StateStore {
                 log::info!("the relay's state was moved to {ROWS}; the earlier files are kept");
                 state
             }
-            Found::Damaged(damaged) if !may_forget => {
+            StoredState::Damaged(damaged) if !may_forget => {
                 return Err(damaged.into_error(home));
             }
-            Found::Damaged(damaged) => {
+            StoredState::Damaged(damaged) => {
                 if home.dir().join(damaged.file).try_exists().unwrap_or(true) {
                     aside.push(locked.set_aside(damaged.file, store::UNREADABLE)?);
                 }
@@ -494,9 +494,9 @@ fn refuse_member(home: &DataDir) -> Result<(), Error> {
 pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
     refuse_member(home)?;
     match row_log::look(home)? {
-        Found::Nothing => Ok(None),
-        Found::Log(state, _) | Found::Earlier(state, _) => Ok(Some(state)),
-        Found::Damaged(damaged) => Err(damaged.into_error(home)),
+        StoredState::Nothing => Ok(None),
+        StoredState::Log(state, _) | StoredState::Earlier(state, _) => Ok(Some(state)),
+        StoredState::Damaged(damaged) => Err(damaged.into_error(home)),
     }
 }
 

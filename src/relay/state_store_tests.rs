@@ -130,7 +130,7 @@ fn at_once(
         assert_eq!(is_followed, changed.is_ok(), "before it is answered");
         (name, changed.is_ok())
     };
-    let told = std::thread::scope(|scope| {
+    let found = std::thread::scope(|scope| {
         let first = scope.spawn(|| change(0));
         assert_eq!(**began.recv().unwrap().revoked, ["0"]);
         let change = &change;
@@ -144,7 +144,7 @@ fn at_once(
         let [of_first, of_others] = outcomes;
         let is_first_saved = of_first.is_ok();
         end.send(of_first).unwrap();
-        let mut told = vec![first.join().unwrap()];
+        let mut found = vec![first.join().unwrap()];
         let mut left = CALLERS - 1;
         let mut of_others = Some(of_others);
         while left > 0 {
@@ -158,29 +158,29 @@ fn at_once(
             }
             end.send(of_others.take().unwrap_or(Ok(()))).unwrap();
         }
-        told.extend(others.into_iter().map(|other| other.join().unwrap()));
-        told
+        found.extend(others.into_iter().map(|other| other.join().unwrap()));
+        found
     });
     assert!(
         began.try_recv().is_err(),
         "there is no save without a change"
     );
     let follow_ups = follow_ups.lock().clone();
-    (store.snapshot(), told, follow_ups)
+    (store.snapshot(), found, follow_ups)
 }
 
 #[test]
 fn who_waits_shares_one_save_and_what_follows_is_done_in_order() {
-    let (state, told, follow_ups) = at_once([Ok(()), Ok(())]);
-    assert!(told.iter().all(|(_, is_saved)| *is_saved));
-    assert_eq!(state.revoked.len(), told.len());
+    let (state, found, follow_ups) = at_once([Ok(()), Ok(())]);
+    assert!(found.iter().all(|(_, is_saved)| *is_saved));
+    assert_eq!(state.revoked.len(), found.len());
     assert_eq!(follow_ups, **state.revoked);
 }
 
 #[test]
 fn a_failed_save_fails_all_that_were_in_it_and_nothing_of_them_has_happened() {
-    let (state, told, follow_ups) = at_once([Ok(()), Err(full_disk())]);
-    let saved = told.iter().filter(|(_, is_saved)| *is_saved);
+    let (state, found, follow_ups) = at_once([Ok(()), Err(full_disk())]);
+    let saved = found.iter().filter(|(_, is_saved)| *is_saved);
     assert_eq!(saved.count(), 1);
     assert_eq!(
         (&**state.revoked, &*follow_ups),
@@ -191,8 +191,8 @@ fn a_failed_save_fails_all_that_were_in_it_and_nothing_of_them_has_happened() {
 /// They may share a save or have several then, as they come again.
 #[test]
 fn what_was_made_on_top_of_a_failed_save_is_made_again_without_it() {
-    let (state, told, follow_ups) = at_once([Err(full_disk()), Ok(())]);
-    for (name, is_saved) in &told {
+    let (state, found, follow_ups) = at_once([Err(full_disk()), Ok(())]);
+    for (name, is_saved) in &found {
         assert_eq!(
             (*is_saved, state.revoked.contains(name)),
             (name != "0", name != "0")

@@ -34,7 +34,7 @@ pub(in crate::relay) fn connector() -> Connector {
         api_port: 30_000,
         enrolled_at: String::new(),
         called_at: CalledAt::default(),
-        caller: Noted::default(),
+        caller: Volatile::default(),
         invite: None,
         applications: vec![application("1", 20_000, None)].into(),
     }
@@ -60,7 +60,7 @@ fn who_is_allowed_again_has_what_was_kept_and_after_that_nothing() {
     assert_eq!(state.turned_out().count(), 0);
     assert!(state.is_revoked("one"), "that lasts");
     assert!(state.allow("one").unwrap().connector.is_none());
-    assert_eq!(state.allow("one").err(), Some(NotAllowed::NotRevoked));
+    assert_eq!(state.allow("one").err(), Some(NotReadmitted::NotRevoked));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn what_is_kept_for_one_is_not_thrown_away_for_want_of_room() {
         let other = connector.clone();
         state.connectors.insert(number.to_string(), other);
     }
-    assert_eq!(state.allow("one").err(), Some(NotAllowed::Full));
+    assert_eq!(state.allow("one").err(), Some(NotReadmitted::Full));
     assert!(state.is_revoked("one"));
     state.revoke("7", "2026-01-01T00:00:00Z").unwrap();
     let back = state.allow("one").unwrap().connector.unwrap();

@@ -63,7 +63,7 @@ pub(super) struct Overview {
     held: Held,
     /// All relays that have this state, where it is several.
     pub(super) fleet: Option<FleetOverview>,
-    /// How many have a tunnel, of how many.
+    /// Number with a tunnel, and of all.
     pub(super) connectors: (usize, usize),
     pub(super) sites: (usize, usize),
     pub(super) ports: (usize, usize),
@@ -127,12 +127,12 @@ impl Overview {
     }
 }
 
-/// Which connectors are asked for, and in which order.
-pub(super) struct Wanted<'a> {
+/// Filter and order of a page of connectors.
+pub(super) struct PageRequest<'a> {
     /// In their names, and in what they share; empty for all.
     pub(super) search: &'a str,
     pub(super) order: Order,
-    /// How many are left out at first.
+    /// Number of connectors to skip.
     pub(super) offset: usize,
     /// The connectors end with the one that makes so many lines with its applications.
     pub(super) lines: usize,
@@ -154,16 +154,16 @@ pub(super) enum Order {
 }
 
 /// The connectors that were asked for.
-pub(super) struct Page {
+pub(super) struct ConnectorPage {
     pub(super) connectors: Vec<api::Connector>,
-    /// How many there are on all pages.
+    /// Number of connectors on all pages.
     pub(super) matching: usize,
     /// The next page's offset, where there is one.
     pub(super) next: Option<usize>,
 }
 
 /// One connector, and what its applications have had together.
-struct Row<'a> {
+struct ConnectorRow<'a> {
     name: &'a str,
     connector: &'a Connector,
     passed: Passed,
@@ -171,7 +171,7 @@ struct Row<'a> {
     label: String,
 }
 
-impl<'a> Row<'a> {
+impl<'a> ConnectorRow<'a> {
     fn new(service: &Service, name: &'a str, connector: &'a Connector) -> Self {
         let applications = connector.applications.iter();
         let passed = applications.filter_map(|of| service.sites.passed(of));
@@ -190,11 +190,15 @@ impl<'a> Row<'a> {
 }
 
 /// A page of the connectors.
-pub(super) fn page(service: &Service, overview: &Overview, wanted: &Wanted<'_>) -> Page {
+pub(super) fn page(
+    service: &Service,
+    overview: &Overview,
+    wanted: &PageRequest<'_>,
+) -> ConnectorPage {
     let all = overview.state.connectors.iter();
     let found = all.filter(|(name, connector)| is_found(name, connector, wanted.search));
-    let rows = found.map(|(name, connector)| Row::new(service, name, connector));
-    let mut rows: Vec<Row<'_>> = rows.collect();
+    let rows = found.map(|(name, connector)| ConnectorRow::new(service, name, connector));
+    let mut rows: Vec<ConnectorRow<'_>> = rows.collect();
     sort(&mut rows, wanted.order);
     let mut lines = 0;
     let shown = rows.iter().skip(wanted.offset).take_while(|row| {
@@ -205,7 +209,7 @@ pub(super) fn page(service: &Service, overview: &Overview, wanted: &Wanted<'_>) 
     let connectors = shown.map(|row| connector_status(service, overview, row));
     let connectors: Vec<api::Connector> = connectors.collect();
     let next = wanted.offset.saturating_add(connectors.len());
-    Page {
+    ConnectorPage {
         connectors,
         matching: rows.len(),
         next: (next < rows.len()).then_some(next),
@@ -213,9 +217,9 @@ pub(super) fn page(service: &Service, overview: &Overview, wanted: &Wanted<'_>) 
 }
 
 /// By one comparison for all orders: each sort of its own is some kilobytes of the program.
-fn sort(rows: &mut [Row<'_>], order: Order) {
+fn sort(rows: &mut [ConnectorRow<'_>], order: Order) {
     let labels: Vec<String> = match order {
-        Order::Name => rows.iter().map(Row::label).collect(),
+        Order::Name => rows.iter().map(ConnectorRow::label).collect(),
         _ => Vec::new(),
     };
     for (row, label) in rows.iter_mut().zip(labels) {
@@ -255,7 +259,11 @@ fn has(text: &str, search: &str) -> bool {
     search.is_empty() || parts.any(|part| part.eq_ignore_ascii_case(search))
 }
 
-fn connector_status(service: &Service, overview: &Overview, row: &Row<'_>) -> api::Connector {
+fn connector_status(
+    service: &Service,
+    overview: &Overview,
+    row: &ConnectorRow<'_>,
+) -> api::Connector {
     let connector = row.connector;
     let held = overview.ports_of(row.name);
     let applications = connector.applications.iter();

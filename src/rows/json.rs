@@ -13,8 +13,10 @@ const SAFE_DIGITS: usize = 15;
 /// colon. `spans` are its cells in `packet`.
 pub fn push_json_row(
     out: &mut Vec<u8>,
-    (keys, kinds): (&[Vec<u8>], &[Kind]),
-    (packet, spans): (&[u8], &[Span]),
+    keys: &[Vec<u8>],
+    kinds: &[Kind],
+    packet: &[u8],
+    spans: &[Span],
 ) {
     for ((key, kind), span) in keys.iter().zip(kinds).zip(spans) {
         out.extend_from_slice(key);

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use zeroize::Zeroizing;
 
-use crate::http::auth::{Code, CookieKey, Lifetime, Outcome, Scope, SignIn, Visitor};
+use crate::http::auth::{Code, CookieKey, Lifetime, Scope, SignIn, SignInOutcome, Visitor};
 use crate::http::{HostPolicy, Request};
 use crate::store::expiry::Clocks;
 use crate::store::random;
@@ -27,7 +27,7 @@ const OWNER: u64 = 0;
 #[derive(Default)]
 struct GuestCode {
     code: Option<Code>,
-    /// How often one was set: who came in by an earlier one is signed in no more.
+    /// Number of codes set so far: who came in by an earlier one is signed in no more.
     number: u64,
 }
 
@@ -82,17 +82,17 @@ impl Auth {
     /// True if a visitor comes by `https`: the site's name says so, or what stands in front on this machine, as the
     /// tunnel with what the gateway wrote. Who lies about it gets the stricter cookie and nothing else.
     pub(crate) fn is_secure(&self, request: &Request) -> bool {
-        let told = request.header("x-forwarded-proto") == Some("https");
-        self.hosts.is_https(request.host()) || (told && request.peer().is_loopback())
+        let is_forwarded = request.header("x-forwarded-proto") == Some("https");
+        self.hosts.is_https(request.host()) || (is_forwarded && request.peer().is_loopback())
     }
 
     /// Tries a code. `is_secure` as [`is_secure`](Self::is_secure) says it.
-    pub(crate) fn enter(&self, code: &str, source: IpAddr, is_secure: bool) -> Outcome {
+    pub(crate) fn enter(&self, code: &str, source: IpAddr, is_secure: bool) -> SignInOutcome {
         let is_owner = Code::new(&self.code).is(code);
         let owner = is_owner.then_some(OWNER);
         let opened = owner.or_else(|| self.guest.lock().opened_by(code));
-        let from = (source, is_secure);
-        let outcome = (self.sign_in).enter(opened.map(scope), from, Clocks::now());
+        let scope = opened.map(scope);
+        let outcome = (self.sign_in).enter(scope, source, is_secure, Clocks::now());
         if opened.is_none() {
             self.refused
                 .refused(format_args!("{source} was refused: a wrong code"));
@@ -110,26 +110,26 @@ fn scope(generation: u64) -> Scope {
 mod tests {
     use super::*;
 
-    fn enter(auth: &Auth, code: &str) -> Outcome {
+    fn enter(auth: &Auth, code: &str) -> SignInOutcome {
         auth.enter(code, std::net::Ipv4Addr::LOCALHOST.into(), false)
     }
 
     #[test]
     fn the_right_code_gets_a_cookie_that_the_browser_keeps_until_it_ends() {
         let auth = Auth::new(8306, HostPolicy::loopback());
-        let Outcome::SignedIn(cookie) = enter(&auth, auth.code()) else {
+        let SignInOutcome::SignedIn(cookie) = enter(&auth, auth.code()) else {
             panic!("the right code was refused");
         };
         let (value, attributes) = cookie.split_once(';').unwrap();
         assert!(value.starts_with("postern_8306="));
         assert_eq!(attributes, " HttpOnly; SameSite=Lax; Path=/");
-        assert_eq!(enter(&auth, ""), Outcome::WrongCode);
+        assert_eq!(enter(&auth, ""), SignInOutcome::WrongCode);
     }
 
     #[test]
     fn a_guest_comes_in_with_the_code_set_last_and_no_other() {
         let auth = Auth::new(1, HostPolicy::loopback());
-        let is_right = |code: &str| matches!(enter(&auth, code), Outcome::SignedIn(_));
+        let is_right = |code: &str| matches!(enter(&auth, code), SignInOutcome::SignedIn(_));
         assert!(!is_right(""));
         auth.set_guest_code("first");
         assert!(is_right("first") && !is_right("second"));

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::catch_panic::Panicked;
-use super::held::Held;
+use super::held::HeldState;
 use super::limits::{
     CONNECTIONS_OF_ONE, MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED, OF_ONE_READER,
     ROWS_IN_FLIGHT,
@@ -132,10 +132,10 @@ pub(crate) enum DbError {
         /// True if the statement may have taken effect.
         effect: bool,
         /// State of the session that went with the connection, where it had any.
-        state: Option<Held>,
+        state: Option<HeldState>,
     },
     /// The connection of a session with something at stake ended between two statements. Nothing was sent.
-    SessionLost(Held),
+    SessionLost(HeldState),
     /// The server goes on sending after it was told to stop.
     Endless,
     /// The statement was stopped, the server went on with it all the same, and its connection was closed; with whether
@@ -170,7 +170,7 @@ pub(crate) enum DbError {
     Client(std::io::Error),
 }
 
-/// Why a statement was stopped before its end.
+/// Reason that a statement was stopped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopCause {
     /// `POST /api/cancel`.
@@ -196,7 +196,7 @@ impl StopCause {
         }
     }
 
-    /// Why the server was told to stop, where it cannot be said that it did.
+    /// Reason that the server was told to stop, where it cannot be said that it did.
     fn reason(self) -> &'static str {
         match self {
             Self::Cancelled => "it was cancelled",
@@ -390,11 +390,11 @@ impl DbError {
     }
 
     /// As it is in a session that held something.
-    pub(crate) fn with_state(self, held: Held) -> Self {
+    pub(crate) fn with_state(self, held: HeldState) -> Self {
         self.lost_with(false, Some(held))
     }
 
-    fn lost_with(self, more_effect: bool, more_state: Option<Held>) -> Self {
+    fn lost_with(self, more_effect: bool, more_state: Option<HeldState>) -> Self {
         let (why, effect, state) = match self {
             Self::Lost(why) => (why, false, None),
             Self::LostWith { why, effect, state } => (why, effect, state),
@@ -409,7 +409,7 @@ impl DbError {
 }
 
 /// The state that a session has lost, with what of it is known.
-fn state_of(held: Held) -> String {
+fn state_of(held: HeldState) -> String {
     const ALL: &str = "the session's transaction, variables and temporary tables";
     match held.to_string() {
         known if known.is_empty() => ALL.into(),

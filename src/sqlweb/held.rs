@@ -7,7 +7,7 @@ const LOOKED_AT: usize = 4096;
 
 /// State that ends with a connection. Statements may make more of it than their texts show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct HeldState {
     /// A transaction is open, as the server said last.
     pub(crate) transaction: bool,
     temporary_tables: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Held {
     prepared: bool,
 }
 
-impl Held {
+impl HeldState {
     /// Notes what a statement that ran may have made; `kind` is its first word.
     pub(crate) fn note(&mut self, kind: &str, sql: &str) {
         let start = sql.as_bytes().get(..LOOKED_AT).unwrap_or(sql.as_bytes());
@@ -34,7 +34,7 @@ impl Held {
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for HeldState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = [
             (self.transaction, "an open transaction"),
@@ -55,11 +55,11 @@ impl fmt::Display for Held {
 
 #[cfg(test)]
 mod tests {
-    use super::Held;
+    use super::HeldState;
 
     #[test]
     fn what_a_session_has_used_is_named() {
-        let mut held = Held::default();
+        let mut held = HeldState::default();
         assert_eq!(held.to_string(), "");
         for (kind, sql) in [
             ("CREATE", "create temporary table a (b int)"),

@@ -8,11 +8,11 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::auth::Auth;
 use super::conn::{
-    CheckoutRequest, Connector, Owner, RunningStatements, ServerInfo, SessionPool, readonly,
-    stop_in_background, stoppable, stopped_when_gone,
+    CheckoutRequest, Connector, RunningStatements, ServerInfo, SessionPool, StatementOwner,
+    readonly, stop_in_background, stoppable, stopped_when_gone,
 };
 use super::error::{ApiError, DbError, StopCause};
-use super::gate::Calls;
+use super::gate::CalledFunctions;
 use super::guest::Guest;
 use super::limits::REQUESTS_OF_ONE;
 use super::options::Options;
@@ -26,7 +26,7 @@ use crate::sync::{Mutex, Permits, Thread, spawn};
 /// has a thread.
 const MAX_THREADS: usize = 96;
 
-/// How often statements are looked at for the time limit, and connections for idleness.
+/// Pause between two looks at statements for the time limit, and connections for idleness.
 const ROUND: Duration = Duration::from_secs(1);
 
 /// One running web client.
@@ -197,7 +197,7 @@ impl Service {
         uses: Option<&Use>,
         ask: impl FnOnce(&mut mysql::Conn) -> Result<T, DbError>,
     ) -> Result<T, ApiError> {
-        let nobody = Owner::default();
+        let nobody = StatementOwner::default();
         // A wait for a lock in the database, as in the look at a table, can be stopped like a statement.
         let entry = self.running.enter_unnamed(nobody.clone());
         let _leaving = stopped_when_gone(client, &entry.running, &self.connector);
@@ -212,7 +212,8 @@ impl Service {
         let outcome = stoppable(&entry.running, lease.conn(), |conn| {
             if self.options.readonly {
                 // A look at a view runs its functions (MariaDB).
-                self.connector.make_read_only(conn, &Calls::default())?;
+                self.connector
+                    .make_read_only(conn, &CalledFunctions::default())?;
             }
             ask(&mut conn.driver)
         });
@@ -238,14 +239,14 @@ impl Service {
 
     /// The temporary account ends then and not when it was to. Does not wait; where the database does not do it, its end
     /// stays as it was.
-    pub(crate) fn ends_at(self: &Arc<Self>, expires: SystemTime) {
+    pub(crate) fn set_end(self: &Arc<Self>, expires: SystemTime) {
         let Some(guest) = self.guest.clone() else {
             return;
         };
         let service = self.clone();
         let changing = move || {
-            if let Some(name) = guest.ends_at(expires) {
-                service.connector.is_renamed(&name);
+            if let Some(name) = guest.set_end(expires) {
+                service.connector.set_user(&name);
             }
         };
         spawn(Thread::DbGuest, changing).unwrap_or_else(|error| {

@@ -33,7 +33,7 @@ pub(crate) struct Visitors {
 
 /// Sender of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum RequestSender {
     /// Somebody at this machine, by its own name.
     Here,
     /// A visitor, with the address where it is believed.
@@ -56,7 +56,7 @@ pub(crate) struct Use {
 }
 
 impl Visitors {
-    /// Those of a web client at `port`; counted where it `is_shared`.
+    /// Visitors of a web client at `port`; counted where it `is_shared`.
     pub(crate) fn new(port: u16, hosts: HostPolicy, is_shared: bool) -> Self {
         Self {
             port,
@@ -72,12 +72,12 @@ impl Visitors {
     }
 
     /// Returns the sender of a request.
-    pub(crate) fn source(&self, request: &Request) -> Source {
+    pub(crate) fn source(&self, request: &Request) -> RequestSender {
         if !request.peer().is_loopback() {
-            return Source::Visitor(Some(request.peer()));
+            return RequestSender::Visitor(Some(request.peer()));
         }
         if self.hosts.is_own(request.host(), self.port) {
-            return Source::Here;
+            return RequestSender::Here;
         }
         let told = || {
             let mut lines = request.header_values("x-forwarded-for");
@@ -86,18 +86,18 @@ impl Visitors {
             first.trim().parse().ok().filter(|_| lines.next().is_none())
         };
         let believes = self.believes.load(Ordering::SeqCst);
-        Source::Visitor(believes.then(told).flatten())
+        RequestSender::Visitor(believes.then(told).flatten())
     }
 
     /// Returns the counters of a sender who has signed in as `id` or not at all; none where nothing is counted.
-    pub(crate) fn use_of(&self, source: &Source, id: &str) -> Option<Use> {
+    pub(crate) fn use_of(&self, source: &RequestSender, id: &str) -> Option<Use> {
         let key = source.counted(id);
         let mut uses = self.uses.as_ref()?.lock();
         if uses.len() >= MAX_REMEMBERED && !uses.contains_key(&key) {
             uses.retain(|_, used| !used.is_idle());
         }
         let one = || Use {
-            is_here: *source == Source::Here,
+            is_here: *source == RequestSender::Here,
             ..Use::default()
         };
         Some(uses.entry(key).or_insert_with(one).clone())
@@ -121,7 +121,7 @@ impl Use {
     }
 }
 
-impl Source {
+impl RequestSender {
     /// Returns the key of one visitor: an address or the network that one host may use all of, or else a sign-in.
     pub(crate) fn counted(&self, id: &str) -> String {
         match self {
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_network_that_one_host_may_use_all_of_counts_as_one() {
         let counted = |address: &str| {
-            let source = Source::Visitor(Some(address.parse().unwrap()));
+            let source = RequestSender::Visitor(Some(address.parse().unwrap()));
             source.counted("c")
         };
         assert_eq!(counted("2001:db8::1"), counted("2001:db8::ffff:2"));

@@ -12,7 +12,7 @@ use super::api::Routes;
 use super::auth::Auth;
 use super::conn::{Connector, readonly};
 use super::error::DbError;
-use super::gate::Calls;
+use super::gate::CalledFunctions;
 use super::guest::{self, Guest};
 use super::hints::{self, hint};
 use super::options::Options;
@@ -56,7 +56,7 @@ pub struct WebClient {
     watcher: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// Why the web client could not start. `Display` is the message for the person.
+/// Reason that the web client could not start. `Display` is the message for the person.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
@@ -145,11 +145,11 @@ impl From<DbError> for StartError {
     }
 }
 
-impl From<guest::Failure> for StartError {
-    fn from(failure: guest::Failure) -> Self {
+impl From<guest::GuestFailure> for StartError {
+    fn from(failure: guest::GuestFailure) -> Self {
         match failure {
-            guest::Failure::Db(error) => error.into(),
-            guest::Failure::No(no) => Self::Guest {
+            guest::GuestFailure::Db(error) => error.into(),
+            guest::GuestFailure::No(no) => Self::Guest {
                 message: no.to_string(),
                 hint: no.hint,
             },
@@ -268,7 +268,7 @@ fn meet_server(connector: &Arc<Connector>, readonly: bool) -> Result<(), DbError
     let mut conn = connector.connect()?;
     if readonly {
         // Shows at the start, not at the first statement, that this server cannot be made read-only.
-        readonly::make_read_only(&mut conn, &Calls::default())
+        readonly::make_read_only(&mut conn, &CalledFunctions::default())
             .map(|writes| connector.note_write_state(writes))?;
     }
     Ok(())
@@ -327,8 +327,8 @@ impl WebClient {
     }
 
     /// The guest's account, where there is one, ends then and not when it was to.
-    pub fn ends_at(&self, expires: SystemTime) {
-        self.service.ends_at(expires);
+    pub fn set_end(&self, expires: SystemTime) {
+        self.service.set_end(expires);
     }
 
     /// The guest's account as it is, where there is one.

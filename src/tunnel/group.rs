@@ -26,7 +26,7 @@ pub struct TunnelGroup {
     fleet: Option<FleetView>,
 }
 
-/// Those that are at work: one alone, or in a fleet one for each [`Part`].
+/// Tunnels at work: one alone, or in a fleet one for each [`TunnelSlot`].
 struct Tunnels {
     first: Arc<Tunnel>,
     second: Option<Arc<Tunnel>>,
@@ -35,34 +35,34 @@ struct Tunnels {
 
 /// View of a fleet's tunnels for their owner; their threads keep it up.
 struct FleetView {
-    joint: Weak<Joint>,
+    joint: Weak<GroupShared>,
     ended: Receiver<()>,
     /// Settings of a tunnel to another relay.
     pattern: Settings,
 }
 
 /// State that two tunnels' threads share.
-struct Joint {
-    state: Mutex<JointState>,
+struct GroupShared {
+    state: Mutex<GroupState>,
     on_connected: Option<Box<dyn Fn() + Send + Sync>>,
     on_failed: Option<OnFailed>,
     /// Dropped with the last of them.
     _working: Sender<()>,
 }
 
-struct JointState {
-    first: Part,
-    second: Part,
+struct GroupState {
+    first: TunnelSlot,
+    second: TunnelSlot,
     /// Dropped when one is connected where none was, which closes the channel.
     signal: Option<Sender<()>>,
     connected: Receiver<()>,
     since: Option<SystemTime>,
-    /// How often one was where none was.
+    /// Number of times that a tunnel was up while none was before.
     connections: u64,
 }
 
 /// One of them, or the place for it.
-struct Part {
+struct TunnelSlot {
     /// Its server's address; empty where there is none yet.
     server: String,
     /// Which tunnel it is: what an earlier one tells is not heard.
@@ -76,8 +76,8 @@ struct Part {
 }
 
 /// One tunnel's side, as long as its thread runs.
-struct Side {
-    joint: Arc<Joint>,
+struct TunnelSide {
+    joint: Arc<GroupShared>,
     is_second: bool,
     number: u64,
 }
@@ -105,11 +105,11 @@ impl TunnelGroup {
             host_key: settings.host_key.clone(),
         });
         let now = Instant::now();
-        let (joint, ended) = Joint::of(&mut settings, now);
-        let mut tunnels = alone(Side::start(&joint, settings, (false, now))?);
+        let (joint, ended) = GroupShared::of(&mut settings, now);
+        let mut tunnels = alone(TunnelSide::start(&joint, settings, false, now)?);
         if let Some(other) = others.into_iter().next() {
             let settings = pattern.beside(other);
-            tunnels.second = Some(Arc::new(Side::start(&joint, settings, (true, now))?));
+            tunnels.second = Some(Arc::new(TunnelSide::start(&joint, settings, true, now)?));
         }
         Ok(Self {
             tunnels: Mutex::new(tunnels),
@@ -183,7 +183,7 @@ impl TunnelGroup {
     /// Addresses of the relays of its fleet that it is connected to.
     pub fn connected_at(&self) -> Vec<String> {
         let joint = self.fleet.as_ref().and_then(|fleet| fleet.joint.upgrade());
-        let of = |joint: Arc<Joint>| {
+        let of = |joint: Arc<GroupShared>| {
             let state = joint.state.lock();
             let up = [&state.first, &state.second].into_iter();
             up.filter(|part| part.is_up())
@@ -231,7 +231,10 @@ impl TunnelGroup {
                 };
                 log::info!("also connecting to relay {server}{why}");
                 let settings = fleet.pattern.beside(place);
-                self.replace(is_second, Side::start(&joint, settings, (is_second, now))?);
+                self.replace(
+                    is_second,
+                    TunnelSide::start(&joint, settings, is_second, now)?,
+                );
                 taken += 1;
             }
         }
@@ -319,15 +322,15 @@ impl TunnelGroup {
     }
 }
 
-impl Joint {
+impl GroupShared {
     /// Takes over what the owner wants to be told.
     fn of(settings: &mut Settings, now: Instant) -> (Arc<Self>, Receiver<()>) {
         let (working, ended) = bounded(0);
         let (signal, connected) = bounded(0);
         let joint = Self {
-            state: Mutex::new(JointState {
-                first: Part::empty(now),
-                second: Part::empty(now),
+            state: Mutex::new(GroupState {
+                first: TunnelSlot::empty(now),
+                second: TunnelSlot::empty(now),
                 signal: Some(signal),
                 connected,
                 since: None,
@@ -341,7 +344,7 @@ impl Joint {
     }
 }
 
-impl Part {
+impl TunnelSlot {
     fn empty(now: Instant) -> Self {
         Self {
             server: String::new(),
@@ -363,9 +366,9 @@ impl Part {
     }
 }
 
-impl JointState {
+impl GroupState {
     /// One of them, and the other.
-    fn parts(&mut self, is_second: bool) -> (&mut Part, &Part) {
+    fn parts(&mut self, is_second: bool) -> (&mut TunnelSlot, &TunnelSlot) {
         if is_second {
             (&mut self.second, &self.first)
         } else {
@@ -388,19 +391,19 @@ impl JointState {
         parts.any(|part| part.server == server && !part.has_ended)
     }
 
-    /// Another tunnel takes a part's place; its number.
-    fn begin(&mut self, (is_second, now): (bool, Instant), server: String) -> u64 {
+    /// Puts another tunnel in a slot; returns its number.
+    fn begin(&mut self, is_second: bool, now: Instant, server: String) -> u64 {
         let (part, _) = self.parts(is_second);
-        *part = Part {
+        *part = TunnelSlot {
             server,
             number: part.number + 1,
-            ..Part::empty(now)
+            ..TunnelSlot::empty(now)
         };
         part.number
     }
 
-    /// One is up; whether none was.
-    fn up(&mut self, is_second: bool) -> bool {
+    /// Notes that one is up; true if none was.
+    fn mark_up(&mut self, is_second: bool) -> bool {
         let (part, _) = self.parts(is_second);
         part.away = None;
         if std::mem::take(&mut part.is_logged) {
@@ -414,8 +417,8 @@ impl JointState {
         is_first
     }
 
-    /// One is not up; whether the other is.
-    fn down(&mut self, is_second: bool) -> bool {
+    /// Notes that one is not up; true if the other is.
+    fn mark_down(&mut self, is_second: bool) -> bool {
         let (part, other) = self.parts(is_second);
         let (was_up, is_other_up) = (part.is_up(), other.is_up());
         part.away.get_or_insert_with(Instant::now);
@@ -427,8 +430,8 @@ impl JointState {
         is_other_up
     }
 
-    /// Said once, where the other one is up.
-    fn tell(&mut self, is_second: bool, failure: &Failure) {
+    /// Logs a failure once, while the other one is up.
+    fn log_failure(&mut self, is_second: bool, failure: &Failure) {
         let (part, _) = self.parts(is_second);
         if !std::mem::replace(&mut part.is_logged, true) {
             log::warn!(
@@ -439,30 +442,31 @@ impl JointState {
     }
 }
 
-impl Side {
-    /// Starts a tunnel in one of the places, which tells what becomes of it until its thread ends.
+impl TunnelSide {
+    /// Starts a tunnel in one of the slots, which reports its state until its thread ends.
     fn start(
-        joint: &Arc<Joint>,
+        joint: &Arc<GroupShared>,
         mut settings: Settings,
-        (is_second, now): (bool, Instant),
+        is_second: bool,
+        now: Instant,
     ) -> io::Result<Tunnel> {
         let server = settings.endpoint.server();
-        let number = joint.state.lock().begin((is_second, now), server);
-        let side = |joint: &Arc<Joint>| Self {
+        let number = joint.state.lock().begin(is_second, now, server);
+        let side = |joint: &Arc<GroupShared>| Self {
             joint: Arc::clone(joint),
             is_second,
             number,
         };
         let of_up = side(joint);
-        settings.on_connected = Some(Box::new(move || of_up.connected()));
+        settings.on_connected = Some(Box::new(move || of_up.on_connected()));
         let of_down = Arc::clone(joint);
         settings.on_failed = Some(Box::new(move |failure, was_connected| {
             let mut state = of_down.state.lock();
             if state.parts(is_second).0.number != number {
                 return;
             }
-            if state.down(is_second) {
-                return state.tell(is_second, failure);
+            if state.mark_down(is_second) {
+                return state.log_failure(is_second, failure);
             }
             drop(state);
             if let Some(on_failed) = &of_down.on_failed {
@@ -474,12 +478,12 @@ impl Side {
         Ok(tunnel)
     }
 
-    fn connected(&self) {
+    fn on_connected(&self) {
         let mut state = self.joint.state.lock();
         if state.parts(self.is_second).0.number != self.number {
             return;
         }
-        let is_first = state.up(self.is_second);
+        let is_first = state.mark_up(self.is_second);
         drop(state);
         if let Some(on_connected) = self.joint.on_connected.as_ref().filter(|_| is_first) {
             on_connected();
@@ -487,7 +491,7 @@ impl Side {
     }
 }
 
-impl Drop for Side {
+impl Drop for TunnelSide {
     /// Its thread ends. Where the other one is not connected either, that has no more to wait for: what ends one by
     /// itself, that its server knows it no more, is so at all relays.
     fn drop(&mut self) {
@@ -497,7 +501,7 @@ impl Drop for Side {
             return;
         }
         part.has_ended = true;
-        if state.down(self.is_second) {
+        if state.mark_down(self.is_second) {
             return;
         }
         let other = state.parts(!self.is_second).0.stopper.take();

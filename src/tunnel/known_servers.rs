@@ -16,17 +16,17 @@ const CAP: u64 = 1024 * 1024;
 
 /// The pinned keys of a per-user directory; nothing is kept in memory, as others write it too.
 ///
-/// Pins are kept apart by who named the server ([`KnownServers::told_by`]), so that
+/// Pins are kept apart by who named the server ([`KnownServers::named_by`]), so that
 /// none of them decides which key another one's server must have.
 pub struct KnownServers {
     file: JsonFile<Pins>,
     /// Prefix of a server's address; empty if the user named it.
-    told_by: String,
+    named_by: String,
 }
 
 /// Knowledge of a key.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KeyMatch {
     /// It is the pinned one.
     Same,
     /// It was pinned now.
@@ -65,21 +65,21 @@ impl KnownServers {
             .with_consequence(": host keys of servers are pinned again at the next contact");
         Self {
             file,
-            told_by: String::new(),
+            named_by: String::new(),
         }
     }
 
     /// The keys in the same directory of servers that `origin` named.
-    pub fn told_by(&self, origin: &str) -> Self {
+    pub fn named_by(&self, origin: &str) -> Self {
         Self {
             file: self.file.clone(),
-            told_by: format!("{origin} "),
+            named_by: format!("{origin} "),
         }
     }
 
     /// How the user can trust a key in place of the pinned one.
     pub(super) fn advice(&self) -> &'static str {
-        if self.told_by.is_empty() {
+        if self.named_by.is_empty() {
             "compare the new one with the operator's and give it with --fingerprint, or remove the known one from \
              known_servers.json"
         } else {
@@ -89,12 +89,12 @@ impl KnownServers {
     }
 
     /// Compares a server's key with the pinned one, or pins it.
-    pub fn check(&self, server: &str, key: &HostKey) -> Result<Known, Error> {
+    pub fn check(&self, server: &str, key: &HostKey) -> Result<KeyMatch, Error> {
         let compare = |pin: &Pin| {
             if pin.fingerprint == key.fingerprint() {
-                Known::Same
+                KeyMatch::Same
             } else {
-                Known::Changed(pin.fingerprint.clone())
+                KeyMatch::Changed(pin.fingerprint.clone())
             }
         };
         let server = self.entry(server);
@@ -107,7 +107,7 @@ impl KnownServers {
             pins.servers
                 .entry(server)
                 .or_insert_with(|| pin(key.fingerprint(), key.kind()));
-            found.unwrap_or(Known::New)
+            found.unwrap_or(KeyMatch::New)
         })
     }
 
@@ -126,7 +126,7 @@ impl KnownServers {
     /// The fingerprints of all keys that are pinned here.
     pub(crate) fn fingerprints(&self) -> Result<Vec<String>, Error> {
         let servers = self.read()?.servers.into_iter();
-        let here = servers.filter(|(name, _)| name.starts_with(&self.told_by));
+        let here = servers.filter(|(name, _)| name.starts_with(&self.named_by));
         Ok(here.map(|(_, pin)| pin.fingerprint).collect())
     }
 
@@ -168,8 +168,8 @@ impl KnownServers {
     /// The server's name in the file. One that the user named has no path in it, as before there were any.
     fn entry(&self, server: &str) -> String {
         match server.split_once('/') {
-            Some((place, _)) if self.told_by.is_empty() => place.to_owned(),
-            _ => format!("{}{server}", self.told_by),
+            Some((place, _)) if self.named_by.is_empty() => place.to_owned(),
+            _ => format!("{}{server}", self.named_by),
         }
     }
 
@@ -211,36 +211,36 @@ mod tests {
         let [first, second] = [KeyKind::Ed25519, KeyKind::EcdsaP256]
             .map(|kind| ServerKey::generate(kind).unwrap().public());
         assert_eq!(known.kind("a:1"), None);
-        assert_eq!(known.check("a:1", &first).unwrap(), Known::New);
-        assert_eq!(known.check("a:1", &first).unwrap(), Known::Same);
+        assert_eq!(known.check("a:1", &first).unwrap(), KeyMatch::New);
+        assert_eq!(known.check("a:1", &first).unwrap(), KeyMatch::Same);
         assert_eq!(known.kind("a:1").as_deref(), Some("ssh-ed25519"));
         assert_eq!(
             known.check("a:1", &second).unwrap(),
-            Known::Changed(first.fingerprint())
+            KeyMatch::Changed(first.fingerprint())
         );
-        assert_eq!(known.check("a:2", &second).unwrap(), Known::New);
+        assert_eq!(known.check("a:2", &second).unwrap(), KeyMatch::New);
         known.trust("a:1", &second.fingerprint()).unwrap();
         known.pin_first("a:1", &first.fingerprint()).unwrap();
-        assert_eq!(known.check("a:1", &second).unwrap(), Known::Same);
+        assert_eq!(known.check("a:1", &second).unwrap(), KeyMatch::Same);
     }
 
     #[test]
     fn whoever_names_a_server_pins_for_itself_alone() {
         let dir = tempfile::tempdir().unwrap();
         let known = KnownServers::new(DataDir::at(dir.path().join("home")));
-        let [a, b] = ["https://a:443", "https://b:443"].map(|origin| known.told_by(origin));
+        let [a, b] = ["https://a:443", "https://b:443"].map(|origin| known.named_by(origin));
         let [real, other] = [KeyKind::Ed25519, KeyKind::EcdsaP256]
             .map(|kind| ServerKey::generate(kind).unwrap().public());
         a.pin_first("t:1", "a lie").unwrap();
-        assert_eq!(b.check("t:1", &real).unwrap(), Known::New);
-        assert_eq!(known.check("t:1", &real).unwrap(), Known::New);
-        let refused = Known::Changed("a lie".into());
+        assert_eq!(b.check("t:1", &real).unwrap(), KeyMatch::New);
+        assert_eq!(known.check("t:1", &real).unwrap(), KeyMatch::New);
+        let refused = KeyMatch::Changed("a lie".into());
         assert_eq!(a.check("t:1", &real).unwrap(), refused);
         known
             .trust_change("t:1", "a lie", &other.fingerprint())
             .unwrap();
-        assert_eq!(a.check("t:1", &other).unwrap(), Known::Same);
-        assert_eq!(b.check("t:1", &real).unwrap(), Known::Same);
+        assert_eq!(a.check("t:1", &other).unwrap(), KeyMatch::Same);
+        assert_eq!(b.check("t:1", &real).unwrap(), KeyMatch::Same);
     }
 
     #[test]
@@ -255,10 +255,10 @@ mod tests {
                 .write(FILE, content.as_bytes())
                 .unwrap();
             let before = files_set_aside(&home).len();
-            assert_eq!(known.check("a", &key).unwrap(), Known::New, "{content}");
+            assert_eq!(known.check("a", &key).unwrap(), KeyMatch::New, "{content}");
             let aside = files_set_aside(&home);
             assert_eq!(aside.len(), before + 1, "{content}");
-            assert_eq!(known.check("a", &key).unwrap(), Known::Same);
+            assert_eq!(known.check("a", &key).unwrap(), KeyMatch::Same);
         }
         home.lock().unwrap().write(FILE, b"{}").unwrap();
         assert_eq!(known.kind("a"), None, "no server yet is no damage");

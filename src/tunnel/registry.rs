@@ -11,16 +11,16 @@ use crate::sync::{Mutex, MutexGuard};
 
 /// Names a tunnel.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
+pub struct TunnelKey {
     /// The server's origin.
     pub server: String,
     /// Which of its tunnels.
-    pub tunnel: Which,
+    pub tunnel: TunnelKind,
 }
 
 /// A tunnel of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Which {
+pub enum TunnelKind {
     /// The main tunnel.
     Main,
     /// An application's, by its remote port.
@@ -30,7 +30,7 @@ pub enum Which {
 /// All tunnels. One closed is also gone from here.
 #[derive(Default)]
 pub struct Registry {
-    tunnels: Mutex<BTreeMap<Key, Arc<TunnelGroup>>>,
+    tunnels: Mutex<BTreeMap<TunnelKey, Arc<TunnelGroup>>>,
     last_ways: Arc<LastWays>,
 }
 
@@ -39,7 +39,7 @@ impl Registry {
     /// first.
     pub fn start(
         &self,
-        key: Key,
+        key: TunnelKey,
         mut settings: Settings,
         others: Option<Vec<Alternate>>,
     ) -> io::Result<Arc<TunnelGroup>> {
@@ -54,17 +54,17 @@ impl Registry {
     }
 
     /// The tunnel with this key.
-    pub fn find(&self, key: &Key) -> Option<Arc<TunnelGroup>> {
+    pub fn find(&self, key: &TunnelKey) -> Option<Arc<TunnelGroup>> {
         self.tunnels().get(key).cloned()
     }
 
     /// Waits for a tunnel's connected signal; false when none came, or there is no such tunnel.
-    pub fn wait(&self, key: &Key, time: Duration) -> bool {
+    pub fn wait(&self, key: &TunnelKey, time: Duration) -> bool {
         self.find(key).is_some_and(|tunnel| tunnel.wait(time))
     }
 
     /// Every tunnel as it is now.
-    pub fn list(&self) -> Vec<(Key, Snapshot)> {
+    pub fn list(&self) -> Vec<(TunnelKey, Snapshot)> {
         let tunnels = self.tunnels();
         tunnels
             .iter()
@@ -73,7 +73,7 @@ impl Registry {
     }
 
     /// Stops one; false when there is no such tunnel.
-    pub fn close(&self, key: &Key) -> bool {
+    pub fn close(&self, key: &TunnelKey) -> bool {
         let found = self.tunnels().remove(key);
         if let Some(tunnel) = &found {
             tunnel.stop();
@@ -107,9 +107,9 @@ impl Registry {
     }
 
     fn main(&self, server: &str) -> Option<Arc<TunnelGroup>> {
-        self.find(&Key {
+        self.find(&TunnelKey {
             server: server.to_owned(),
-            tunnel: Which::Main,
+            tunnel: TunnelKind::Main,
         })
     }
 
@@ -129,7 +129,7 @@ impl Registry {
         }
     }
 
-    fn tunnels(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<TunnelGroup>>> {
+    fn tunnels(&self) -> MutexGuard<'_, BTreeMap<TunnelKey, Arc<TunnelGroup>>> {
         self.tunnels.lock()
     }
 }
@@ -165,8 +165,8 @@ mod tests {
         Settings::new(endpoint, vec![remote.parse().unwrap()])
     }
 
-    fn key(tunnel: Which) -> Key {
-        Key {
+    fn key(tunnel: TunnelKind) -> TunnelKey {
+        TunnelKey {
             server: "https://a".to_owned(),
             tunnel,
         }
@@ -183,16 +183,18 @@ mod tests {
         let port = free_port();
         let start = || {
             let settings = settings(server.address(), port, 9);
-            registry.start(key(Which::Main), settings, None).unwrap()
+            registry
+                .start(key(TunnelKind::Main), settings, None)
+                .unwrap()
         };
         let first = start();
-        assert!(registry.wait(&key(Which::Main), WAIT));
+        assert!(registry.wait(&key(TunnelKind::Main), WAIT));
         let second = start();
         assert_eq!(first.snapshot().status, Status::Stopped);
         // The port is the same: the first one has freed it.
-        assert!(registry.wait(&key(Which::Main), WAIT));
+        assert!(registry.wait(&key(TunnelKind::Main), WAIT));
         assert!(Arc::ptr_eq(
-            &registry.find(&key(Which::Main)).unwrap(),
+            &registry.find(&key(TunnelKind::Main)).unwrap(),
             &second
         ));
         assert_eq!(registry.list().len(), 1);
@@ -204,12 +206,12 @@ mod tests {
     fn keys_differ_by_server_and_by_port() {
         let (silent, registry) = (silent(), Registry::default());
         let mut keys = vec![
-            key(Which::Main),
-            key(Which::Port(1)),
-            key(Which::Port(2)),
-            Key {
+            key(TunnelKind::Main),
+            key(TunnelKind::Port(1)),
+            key(TunnelKind::Port(2)),
+            TunnelKey {
                 server: "https://b".to_owned(),
-                tunnel: Which::Main,
+                tunnel: TunnelKind::Main,
             },
         ];
         for key in &keys {
@@ -217,8 +219,8 @@ mod tests {
             registry.start(key.clone(), settings, None).unwrap();
         }
         assert!(registry.close(&keys.remove(1)));
-        assert!(!registry.close(&key(Which::Port(1))));
-        let left: Vec<Key> = registry.list().into_iter().map(|(key, _)| key).collect();
+        assert!(!registry.close(&key(TunnelKind::Port(1))));
+        let left: Vec<TunnelKey> = registry.list().into_iter().map(|(key, _)| key).collect();
         assert_eq!(left, keys);
         registry.close_all();
         assert!(registry.list().is_empty());
@@ -230,17 +232,19 @@ mod tests {
         let waits = |time| {
             let began = Instant::now();
             (
-                registry.wait(&key(Which::Main), time),
+                registry.wait(&key(TunnelKind::Main), time),
                 began.elapsed() >= time,
             )
         };
         assert_eq!(waits(WAIT), (false, false), "there is none");
         let settings = settings(silent.local_addr().unwrap(), free_port(), 9);
-        registry.start(key(Which::Main), settings, None).unwrap();
+        registry
+            .start(key(TunnelKind::Main), settings, None)
+            .unwrap();
         assert_eq!(waits(Duration::from_millis(100)), (false, true));
         thread::scope(|scope| {
             let waiting = scope.spawn(|| waits(WAIT));
-            registry.close(&key(Which::Main));
+            registry.close(&key(TunnelKind::Main));
             assert_eq!(waiting.join().unwrap(), (false, false), "it is closed");
         });
     }
@@ -254,11 +258,11 @@ mod tests {
             .map(|(port, address)| {
                 let settings = settings(*address, free_port(), 9);
                 registry
-                    .start(key(Which::Port(port)), settings, None)
+                    .start(key(TunnelKind::Port(port)), settings, None)
                     .unwrap()
             })
             .collect();
-        assert!(registry.wait(&key(Which::Port(2)), WAIT));
+        assert!(registry.wait(&key(TunnelKind::Port(2)), WAIT));
         let began = Instant::now();
         registry.close_all();
         // One may take a second.
@@ -279,7 +283,7 @@ mod tests {
                         let start = |port| {
                             let settings = settings(address, free_port(), 9);
                             registry
-                                .start(key(Which::Port(port)), settings, None)
+                                .start(key(TunnelKind::Port(port)), settings, None)
                                 .unwrap()
                         };
                         (0..20).map(|round| start(round % 3)).collect::<Vec<_>>()
@@ -287,7 +291,7 @@ mod tests {
                 })
                 .collect();
             for port in [0, 1, 2] {
-                registry.close(&key(Which::Port(port)));
+                registry.close(&key(TunnelKind::Port(port)));
                 registry.close_all();
             }
             starting
@@ -297,7 +301,7 @@ mod tests {
         });
         let held: Vec<Arc<TunnelGroup>> = [0, 1, 2]
             .iter()
-            .filter_map(|port| registry.find(&key(Which::Port(*port))))
+            .filter_map(|port| registry.find(&key(TunnelKind::Port(*port))))
             .collect();
         // A tunnel that is not in the registry has been stopped.
         for tunnel in &started {
@@ -319,9 +323,9 @@ mod tests {
         let (port, to) = (free_port(), target.local_addr().unwrap().port());
         let settings = settings(server.address(), port, to);
         registry
-            .start(key(Which::Port(port)), settings, None)
+            .start(key(TunnelKind::Port(port)), settings, None)
             .unwrap();
-        assert!(registry.wait(&key(Which::Port(port)), WAIT));
+        assert!(registry.wait(&key(TunnelKind::Port(port)), WAIT));
         let mut visitor = TcpStream::connect(("127.0.0.1", port)).unwrap();
         visitor.write_all(b"question").unwrap();
         let (mut inside, _) = target.accept().unwrap();

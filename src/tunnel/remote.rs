@@ -39,7 +39,7 @@ pub struct Remote {
     pub remote_port: u16,
 }
 
-/// Why a remote cannot be used.
+/// Reason that a remote cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RemoteError {
@@ -237,13 +237,13 @@ struct Config {
     version: String,
     /// A client without remotes sends null.
     #[serde(default)]
-    remotes: Option<Vec<Wire>>,
+    remotes: Option<Vec<RemoteWire>>,
 }
 
 /// A remote as the configuration has it: all keys always sent, none needed.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(rename_all = "PascalCase", default)]
-struct Wire {
+struct RemoteWire {
     local_host: String,
     local_port: String,
     local_proto: String,
@@ -259,7 +259,7 @@ struct Wire {
 pub fn encode_config(remotes: &[Remote]) -> Vec<u8> {
     let config = Config {
         version: VERSION.to_owned(),
-        remotes: Some(remotes.iter().map(Wire::from).collect()),
+        remotes: Some(remotes.iter().map(RemoteWire::from).collect()),
     };
     serde_json::to_vec(&config).expect("strings and booleans are always JSON")
 }
@@ -288,7 +288,7 @@ fn check_shape(config: &Value) -> Result<(), RemoteError> {
     Ok(())
 }
 
-impl From<&Remote> for Wire {
+impl From<&Remote> for RemoteWire {
     fn from(remote: &Remote) -> Self {
         Self {
             local_host: bracketed(&remote.local_host).into_owned(),
@@ -304,10 +304,10 @@ impl From<&Remote> for Wire {
     }
 }
 
-impl TryFrom<&Wire> for Remote {
+impl TryFrom<&RemoteWire> for Remote {
     type Error = RemoteError;
 
-    fn try_from(wire: &Wire) -> Result<Self, RemoteError> {
+    fn try_from(wire: &RemoteWire) -> Result<Self, RemoteError> {
         let text = || {
             shown(&format!(
                 "{}:{}:{}:{}",

@@ -72,7 +72,7 @@ fn transfer(pair: &mut Pair, bytes: usize) -> (Duration, Duration) {
                     got += black_box(data).len();
                     let count = data.len();
                     let mut session = pair.client.session.borrow_mut();
-                    session.consumed(up, count, Instant::now()).unwrap();
+                    session.consume(up, count, Instant::now()).unwrap();
                 }
             }
         }

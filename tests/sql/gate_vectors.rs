@@ -79,7 +79,7 @@ fn disagreement(vector: &Verdict) -> Option<String> {
     };
     let named = match &vector.statement {
         Some(name) => *name == found,
-        None => !found.starts_with("Passed"),
+        None => !found.starts_with("ReadOnlyStatement"),
     };
     let right = passed == vector.ok && named;
     (!right).then(|| {
@@ -91,7 +91,7 @@ fn disagreement(vector: &Verdict) -> Option<String> {
 }
 
 /// True if the statement sent and the questions to the server are those of the vector.
-fn same_parts(passed: &gate::Passed, vector: &Verdict) -> bool {
+fn same_parts(passed: &gate::ReadOnlyStatement, vector: &Verdict) -> bool {
     passed.rebuilt == vector.rebuilt
         && passed.calls.database == vector.database
         && passed.calls.supplied.iter().eq(&vector.supplied)

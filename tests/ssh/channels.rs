@@ -233,7 +233,7 @@ fn received_data_counts_until_its_channel_is_closed_here() {
     pair.client
         .session
         .borrow_mut()
-        .consumed(up, 4000, now)
+        .consume(up, 4000, now)
         .unwrap();
     assert_eq!(pair.client.session.borrow().window_bytes(), 6000);
     pair.client.session.borrow_mut().close(up).unwrap();

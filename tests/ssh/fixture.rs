@@ -82,10 +82,7 @@ impl End {
             };
             moved = true;
             if let (Some(Told::Data(channel, data)), true) = (&told, self.consumes) {
-                let _ = self
-                    .session
-                    .borrow_mut()
-                    .consumed(*channel, data.len(), now);
+                let _ = self.session.borrow_mut().consume(*channel, data.len(), now);
             }
             self.told.extend(told);
         }

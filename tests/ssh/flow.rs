@@ -25,14 +25,14 @@ fn a_full_window_stops_the_sender_until_data_is_used() {
     pair.client
         .session
         .borrow_mut()
-        .consumed(up, 1000, now)
+        .consume(up, 1000, now)
         .unwrap();
     pair.run(usize::MAX);
     assert_eq!(pair.server.told(), []);
     pair.client
         .session
         .borrow_mut()
-        .consumed(up, got / 2, now)
+        .consume(up, got / 2, now)
         .unwrap();
     pair.run(usize::MAX);
     assert_eq!(pair.server.told(), [Told::Writable(down)]);
@@ -59,7 +59,7 @@ fn one_stalled_channel_does_not_stall_another() {
         pair.client
             .session
             .borrow_mut()
-            .consumed(live_up, arrived, now)
+            .consume(live_up, arrived, now)
             .unwrap();
     }
     assert_eq!(sent[0], 256 * 1024);
@@ -301,7 +301,7 @@ fn the_window_tells_what_may_be_written_and_when_again() {
     pair.client
         .session
         .borrow_mut()
-        .consumed(up, all, now)
+        .consume(up, all, now)
         .unwrap();
     pair.run(usize::MAX);
     assert_eq!(pair.server.told(), [Told::Writable(down)]);

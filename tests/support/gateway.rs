@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use postern::gateway::{Gateway, GatewayConfig, Open, Site, Sites, through};
+use postern::gateway::{Gateway, GatewayConfig, OpenStream, Site, Sites, through};
 use postern::http::{HostPolicy, Limits, Request, Response, Server, ServerConfig};
 use postern::tunnel::client::{self, Tunnel};
 use postern::tunnel::remote::Remote;
@@ -119,7 +119,7 @@ impl Relay {
     pub fn share_as(&self, name: &str, port: u16, change: impl FnOnce(&mut Site)) -> Shared {
         let number = self.next_port.fetch_add(1, Ordering::Relaxed);
         let tunnel = self.tunnel(&format!("R:127.0.0.1:{number}:127.0.0.1:{port}"));
-        let open: Open = through(self.tunnels.opener(), CONNECTOR.0, number);
+        let open: OpenStream = through(self.tunnels.opener(), CONNECTOR.0, number);
         let mut site = Site::new(name, format!("app-{name}"), open);
         change(&mut site);
         Shared {

@@ -55,7 +55,7 @@ fn serve(
         let Ok(count @ 1..) = from.read(reader.space()) else {
             return;
         };
-        reader.filled(count);
+        reader.mark_filled(count);
         loop {
             match reader.next(Instant::now(), || session.borrow_mut()) {
                 Ok(Some(Event::PasswordAuth { .. })) => {

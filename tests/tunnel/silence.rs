@@ -276,7 +276,7 @@ fn act(does: Does, from: &mut WsReader, to: &WsWriter) {
             writer.advance(count);
         }
         let count = from.read(reader.space()).unwrap();
-        reader.filled(count);
+        reader.mark_filled(count);
         loop {
             match reader
                 .next(Instant::now(), || session.borrow_mut())

@@ -15,7 +15,7 @@ pub(crate) struct Expected {
 }
 
 /// The arguments up to the one that is being typed.
-struct Line<'a> {
+struct TypedLine<'a> {
     command: &'static Command,
     operands: usize,
     /// The flag whose value is the next word.
@@ -34,12 +34,12 @@ pub(crate) fn expected(words: &[String]) -> Expected {
     if let Some((help, rest)) = before.split_first()
         && help == "help"
     {
-        return Line::read(rest, current).subcommands();
+        return TypedLine::read(rest, current).subcommands();
     }
-    Line::read(before, current).expected()
+    TypedLine::read(before, current).expected()
 }
 
-impl<'a> Line<'a> {
+impl<'a> TypedLine<'a> {
     fn read(before: &[String], current: &'a str) -> Self {
         let mut line = Self {
             command: &ROOT,
@@ -132,7 +132,7 @@ fn value(kind: Kind, prefix: &str) -> Expected {
             let whole = words.iter().map(|word| format!("{prefix}{word}"));
             whole.map(|word| (word, String::new())).collect()
         }
-        Kind::Command => return Line::read(&[], "").subcommands(),
+        Kind::Command => return TypedLine::read(&[], "").subcommands(),
         _ => Vec::new(),
     };
     Expected {

@@ -2,7 +2,7 @@
 
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::plugin::{ADD, GROUP, LIST, REMOVE};
-use crate::cli::columns::print_list;
+use crate::cli::columns::{Columns, print_list};
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
 use crate::cli::plugins::{BuiltIn, PLUGINS, named};
@@ -75,8 +75,8 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
         [&plugin.name, &plugin.version, &protocols, &plugin.installed].map(|cell| printable(cell))
     };
     let rows: Vec<_> = plugins.iter().map(row).collect();
-    let heading = ["NAME", "VERSION", "PROTOCOLS", "INSTALLED"];
-    print_list(parsed, &plugins, (heading, &[]), &rows, hint)
+    let columns = Columns::all(["NAME", "VERSION", "PROTOCOLS", "INSTALLED"]);
+    print_list(parsed, &plugins, columns, &rows, hint)
 }
 
 fn unknown(typed: &str) -> Failure {

@@ -11,7 +11,7 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::operations::server::{
     ADD, DEFAULT, DEFAULT_FLAG, GROUP, LABEL, LIST, REMOVE, TRUST,
 };
-use crate::cli::columns::{print_list, shown};
+use crate::cli::columns::{Columns, print_list, shown};
 use crate::cli::failure::{Failure, OVER_LIMIT, REFUSED, UNREACHABLE, printable, warn};
 use crate::cli::manager_client::{Manager, is_same_server};
 use crate::cli::output::{print, print_json};
@@ -56,9 +56,9 @@ fn open() -> Result<Manager, Failure> {
 fn list(parsed: &Parsed) -> Result<(), Failure> {
     let servers = open()?.servers()?;
     let rows: Vec<_> = servers.iter().map(row).collect();
-    let heading = ["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"];
+    let columns = Columns::all(["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"]);
     let hint = "No relays yet. 'postern server add URL' adds one.";
-    print_list(parsed, &servers, (heading, &[]), &rows, hint)?;
+    print_list(parsed, &servers, columns, &rows, hint)?;
     if !parsed.wants_json() {
         let remarks = servers.iter().filter_map(remark);
         remarks.for_each(|text| warn(&text));
@@ -119,8 +119,8 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// Why a new server is not reached, and why it would refuse this machine without a token; fails where it refuses the
-/// token.
+/// Reason that a new server is not reached, and why it would refuse this machine without a token; fails where it
+/// refuses the token.
 fn look(typed: &str, token: Option<&String>) -> Result<(Option<Failure>, Option<String>), Failure> {
     let url = ServerUrl::parse(typed, true).map_err(|why| ADD.usage(why))?;
     let credentials = CredentialStore::new(data_dir()?).load(url.origin())?;

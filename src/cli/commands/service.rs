@@ -18,7 +18,7 @@ use crate::cli::manager_client::Manager;
 use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
 use crate::tunnel::ws::PROXY_VARIABLES;
-use files::Files;
+use files::UnitFiles;
 
 /// Prints the unit for options, the enrolment token among them.
 type UserUnit = fn(&[String], &str) -> Result<(String, Option<String>), Failure>;
@@ -78,7 +78,7 @@ fn named<'a>(
 
 fn install(parsed: &Parsed) -> Result<(), Failure> {
     let (service, options) = named(&INSTALL, parsed)?;
-    let files = Files::of(service.unit)?;
+    let files = UnitFiles::of(service.unit)?;
     let (unit, token) = (service.user_unit)(options, &files.environment_path()?)?;
     if service.word == "start" && !files.is_installed() {
         refuse_running()?;
@@ -177,7 +177,7 @@ fn lingering() -> &'static str {
 
 fn remove(parsed: &Parsed) -> Result<(), Failure> {
     let (service, _) = named(&REMOVE, parsed)?;
-    let files = Files::of(service.unit)?;
+    let files = UnitFiles::of(service.unit)?;
     if !files.is_installed() {
         return print(&format!("{} is not installed\n", service.unit));
     }
@@ -194,13 +194,13 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
 
 fn status(parsed: &Parsed) -> Result<(), Failure> {
     let (service, _) = named(&STATUS, parsed)?;
-    let files = Files::of(service.unit)?;
+    let files = UnitFiles::of(service.unit)?;
     let is_installed = files.is_installed();
-    let told = |what: &str| match is_installed {
+    let shown = |what: &str| match is_installed {
         true => systemctl_says(what, service.unit),
         false => String::new(),
     };
-    let (enabled, active) = (told("is-enabled"), told("is-active"));
+    let (enabled, active) = (shown("is-enabled"), shown("is-active"));
     let shown = json!({"unit": service.unit, "file": files.unit_path(), "installed": is_installed,
         "enabled": enabled, "active": active});
     if is_installed && !parsed.wants_json() {

@@ -3,12 +3,12 @@
 //! The work is a manager's: the running `postern start` where there is one, which gets a [temporary
 //! application](crate::store::Lease), else one in this process that knows of nothing else
 //! ([`alone`](super::sharing::alone)). Either is spoken to by its API ([`session`](super::sharing::session)), and what
-//! happens is told a line at a time ([`teller`]).
+//! happens is printed a line at a time ([`progress`]).
 
-use super::sharing::alone::Alone;
+use super::sharing::alone::InProcessManager;
 use super::sharing::line::{given_token, name_by_target, server};
-use super::sharing::session::{Outcome, Session};
-use super::sharing::teller::{self, Teller};
+use super::sharing::progress::{self, ProgressPrinter};
+use super::sharing::session::{Session, ShareOutcome};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::share::COMMANDS;
 use crate::cli::args::table::VERBOSE;
@@ -31,7 +31,7 @@ pub(crate) fn command(word: &str) -> Option<&'static Command> {
 /// Shares until a signal, or until the time is over.
 pub(crate) fn run(command: &'static Command, arguments: &[String]) -> Result<(), Failure> {
     command.run(arguments, |parsed| {
-        share(command, parsed).map_err(teller::failed)
+        share(command, parsed).map_err(progress::with_error_event)
     })
 }
 
@@ -42,7 +42,7 @@ fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
         parsed,
         fields,
         input,
-        teller: Teller::new(parsed),
+        progress: ProgressPrinter::new(parsed),
         server: server(command, parsed, false)?,
         relay_port: None,
     };
@@ -54,7 +54,7 @@ fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
             Some(manager) => request.through(manager, &home, &watch)?,
             None => request.alone(&home, &watch)?,
         };
-        if outcome == Outcome::Over {
+        if outcome == ShareOutcome::Over {
             return Ok(());
         }
         request.continues();
@@ -69,7 +69,7 @@ struct Request<'a> {
     fields: Fields,
     /// `fields`, checked.
     input: AppInput,
-    teller: Teller,
+    progress: ProgressPrinter,
     server: Option<ServerUrl>,
     /// The port of the relay within the 'postern start' that carried it, and has ended.
     relay_port: Option<u16>,
@@ -82,7 +82,7 @@ impl Request<'_> {
         manager: Manager,
         home: &DataDir,
         watch: &SignalWatch,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ShareOutcome, Failure> {
         let (its_own, is_embedded) = manager.own_server()?;
         let server = self.server.as_ref().or(its_own.as_ref());
         self.guard(server)?;
@@ -112,9 +112,10 @@ impl Request<'_> {
             home,
             manager,
             self.fields.clone(),
-            (&self.input, &self.teller),
+            &self.input,
+            &self.progress,
         )?;
-        let outcome = session.run(&self.teller, &stopped, || Ok(()));
+        let outcome = session.run(&self.progress, &stopped, || Ok(()));
         // Whoever carries it on goes through the same server.
         if is_embedded {
             self.relay_port = its_own.as_ref().map(ServerUrl::port);
@@ -128,7 +129,7 @@ impl Request<'_> {
     /// for.
     fn continues(&mut self) {
         if self.server.is_some() {
-            self.teller.is_continued = true;
+            self.progress.is_continued = true;
             self.fields.insert("autoconnect".to_owned(), true.into());
         }
     }
@@ -138,18 +139,19 @@ impl Request<'_> {
     }
 
     /// By a manager in this process.
-    fn alone(&mut self, home: &DataDir, watch: &SignalWatch) -> Result<Outcome, Failure> {
+    fn alone(&mut self, home: &DataDir, watch: &SignalWatch) -> Result<ShareOutcome, Failure> {
         let chosen = chosen_server(home, self.server.clone(), given_token(self.parsed));
         let chosen = chosen.map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
         let server = chosen.as_ref().map(|chosen| &chosen.server);
         self.guard(server)?;
         let run_dir = serve::run_dir(Some(home), watch)?;
-        let mut alone = Alone::start(home, run_dir.path(), chosen, self.relay_port, &BuiltIns)?;
+        let mut alone =
+            InProcessManager::start(home, run_dir.path(), chosen, self.relay_port, &BuiltIns)?;
         let stopped = watch.running();
         // Named once already: it is the server of all.
         self.fields.remove("server");
-        let shared = (&self.input, &self.teller);
-        let ended = alone.share(home, self.fields.clone(), shared, &stopped);
+        let fields = self.fields.clone();
+        let ended = alone.share(home, fields, &self.input, &self.progress, &stopped);
         serve::stop_in_time(move || alone.stop());
         ended
     }

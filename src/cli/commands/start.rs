@@ -19,18 +19,19 @@ use crate::cli::args::table::start::{
 use crate::cli::args::values::{SERVER_VARIABLE, whole_number};
 use crate::cli::commands::sharing::line::{given_token, server};
 use crate::cli::failure::{Failure, quoted};
-use crate::cli::manager_client::InstanceAddress;
+use crate::cli::manager_client::ManagerInstance;
 use crate::cli::output::print;
 use crate::cli::plugins::BuiltIns;
-use crate::cli::relay_beside::{Beside, Now};
+use crate::cli::relay_standby::{RelayPlace, RelayStandby};
 use crate::cli::signals::SignalWatch;
 use crate::cli::{browser, logging, port_holder, serve};
 use crate::manager::server_store::ServerStore;
-use crate::manager::{self, Options, Running, ServerAccess, ServerUrl, StandIn};
-use crate::relay::embedded::{self, Embedded, NotEmbedded};
-use crate::relay::{self, SAVE_COUNTERS_EVERY};
+use crate::manager::{LocalRelay, Options, Running, ServerAccess, ServerUrl};
+use crate::relay::embedded::{EmbeddedRelay, NotEmbedded};
+use crate::relay::{SAVE_COUNTERS_EVERY, embedded};
 use crate::store::{ClaimError, CredentialStore, DataDir, Instance, RunDir};
 use crate::sync::{Thread, spawn_scoped};
+use crate::{manager, relay};
 
 /// The page's port where none is named.
 const DEFAULT_PORT: u16 = 8181;
@@ -39,12 +40,12 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Relay that serves applications if no server is given.
 #[derive(Default)]
-struct OwnRelay {
-    stand_in: StandIn,
-    /// Where it is a part of this process.
-    embedded: Option<Embedded>,
-    /// Where it is a part of another command.
-    beside: Option<Beside>,
+struct DefaultRelay {
+    local_relay: LocalRelay,
+    /// The relay within this process.
+    embedded: Option<EmbeddedRelay>,
+    /// Standby for the relay within another command.
+    standby: Option<RelayStandby>,
 }
 
 /// Settings from the command line.
@@ -83,16 +84,16 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     let run_dir = serve::run_dir(Some(&home), &watch)?;
     let check_other_users = !parsed.has(&ALLOW_OTHER_USERS);
     let mut own = if settings.is_connected_elsewhere(&ServerStore::new(home.clone()))? {
-        OwnRelay::default()
+        DefaultRelay::default()
     } else {
-        OwnRelay::start(&home, &run_dir, check_other_users)
+        DefaultRelay::start(&home, &run_dir, check_other_users)
     };
     let options = Options {
         home,
         run_dir: run_dir.path().to_owned(),
         applications: manager::Applications::Stored,
         server: settings.server.clone(),
-        stand_in: own.stand_in.clone(),
+        local_relay: own.local_relay.clone(),
         own_listeners: own.listeners(),
         enroll_token: settings.enroll_token.clone(),
         insecure: settings.insecure,
@@ -116,7 +117,7 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
             browser::open(&url(&running));
         }
         let says_more = !is_quiet && sites.is_none();
-        if !(says_more && announcement::tell_reach(&running, &stopped)) {
+        if !(says_more && announcement::print_reachability(&running, &stopped)) {
             own.keep_until(&stopped, &running);
         }
     });
@@ -160,14 +161,14 @@ impl Settings {
     }
 }
 
-impl OwnRelay {
+impl DefaultRelay {
     /// The embedded relay, or one of this user's in a process of its own.
     fn start(home: &DataDir, run_dir: &RunDir, check_other_users: bool) -> Self {
         match embedded::start(home, run_dir.path(), check_other_users) {
             Ok(embedded) => Self::embedded(embedded),
-            Err(NotEmbedded::Beside(Some(relay))) => Self {
-                beside: Beside::of(&relay, home, run_dir.path(), check_other_users),
-                ..Self::beside(relay)
+            Err(NotEmbedded::AlreadyRunning(Some(relay))) => Self {
+                standby: RelayStandby::of(&relay, home, run_dir.path(), check_other_users),
+                ..Self::other_process(relay)
             },
             Err(error) => {
                 log::warn!("no built-in relay: {error}");
@@ -189,7 +190,7 @@ impl OwnRelay {
             })
         };
         Self {
-            stand_in: StandIn {
+            local_relay: LocalRelay {
                 relay: relay.and_then(access),
                 is_embedded: false,
                 notices,
@@ -200,34 +201,34 @@ impl OwnRelay {
 
     fn listeners(&self) -> Vec<(SocketAddr, &'static str)> {
         let embedded = self.embedded.iter();
-        embedded.flat_map(Embedded::listeners).collect()
+        embedded.flat_map(EmbeddedRelay::listeners).collect()
     }
 
-    /// Until a message on `stopped`. A relay that ends with the command that it is a part of is in this process then.
+    /// Waits for a message on `stopped`. Takes over the relay when the command that embeds it ends.
     fn keep_until(&mut self, stopped: &Receiver<()>, running: &Running) {
-        let mut told = String::new();
-        while let Some(beside) = &self.beside {
+        let mut warned = String::new();
+        while let Some(standby) = &self.standby {
             // An error means that nobody can send any more; ending is right then too.
             if stopped.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
-            let next = match beside.now() {
-                Ok(Now::Here(embedded)) => Self::embedded(*embedded),
-                Ok(Now::There(relay)) if beside.is_another(&relay) => Self {
-                    beside: beside.followed_by(&relay),
-                    ..Self::beside(relay)
+            let next = match standby.take_over_if_ended() {
+                Ok(RelayPlace::ThisProcess(embedded)) => Self::embedded(*embedded),
+                Ok(RelayPlace::OtherProcess(relay)) if standby.is_different(&relay) => Self {
+                    standby: standby.moved_to(&relay),
+                    ..Self::other_process(relay)
                 },
-                Ok(Now::Unsaid | Now::There(_)) => continue,
+                Ok(RelayPlace::Changing | RelayPlace::OtherProcess(_)) => continue,
                 Err(why) => {
-                    if told != why {
+                    if warned != why {
                         log::warn!("the relay on this machine has ended: {why}");
                     }
-                    told = why;
+                    warned = why;
                     continue;
                 }
             };
             *self = next;
-            running.has_stand_in(self.stand_in.clone(), &self.listeners());
+            running.set_local_relay(self.local_relay.clone(), &self.listeners());
             if let Some(embedded) = &self.embedded {
                 let address = embedded.address();
                 log::info!(
@@ -242,7 +243,7 @@ impl OwnRelay {
         }
     }
 
-    fn beside(relay: relay::Whereabouts) -> Self {
+    fn other_process(relay: relay::RelayInstance) -> Self {
         let notice = format!(
             "No relay given: applications use the relay that already runs here, at {}.",
             relay.url
@@ -251,7 +252,7 @@ impl OwnRelay {
         Self::of(Some((&url, relay.token)), vec![notice])
     }
 
-    fn embedded(embedded: Embedded) -> Self {
+    fn embedded(embedded: EmbeddedRelay) -> Self {
         let mut notices = vec![format!(
             "No server given: only this machine can open applications, at addresses such as {}. Browsers find these, \
              other programs may not. To share with others, add a server or start with --server URL.",
@@ -270,7 +271,7 @@ impl OwnRelay {
             notices.push(relay::set_aside_notice(path));
         }
         let mut own = Self::of(Some((&embedded.server(), embedded.token.clone())), notices);
-        own.stand_in.is_embedded = true;
+        own.local_relay.is_embedded = true;
         own.embedded = Some(embedded);
         own
     }
@@ -303,7 +304,7 @@ fn claim(home: &DataDir, opens: bool) -> Result<Instance, Failure> {
         ClaimError::Failed(error) => error.into(),
         ClaimError::Held(said) => {
             let dir = home.dir().display();
-            let first = said.and_then(|said| serde_json::from_slice::<InstanceAddress>(&said).ok());
+            let first = said.and_then(|said| serde_json::from_slice::<ManagerInstance>(&said).ok());
             match first {
                 Some(first) => {
                     if opens {
@@ -331,9 +332,9 @@ fn listen(port: u16) -> Result<TcpListener, Failure> {
     serve::listen(address, |kind| hint(kind).map(str::to_owned))
 }
 
-/// Tells the other commands where the page is.
+/// Announces the page's address to other commands.
 fn announce(instance: &Instance, running: &Running) -> Result<(), Failure> {
-    let address = InstanceAddress {
+    let address = ManagerInstance {
         url: url(running),
         pid: std::process::id(),
     };
@@ -347,7 +348,7 @@ fn url(running: &Running) -> String {
 }
 
 /// Both at the same time, as there are two seconds for both.
-fn stop(running: Running, embedded: Option<Embedded>) {
+fn stop(running: Running, embedded: Option<EmbeddedRelay>) {
     // First, or the tunnels would complain of the relay's end.
     running.begin_stop();
     std::thread::scope(|scope| {

@@ -9,7 +9,7 @@ use crate::api::{App, ConnectionState, Server};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::WIDE;
 use crate::cli::clock::Zone;
-use crate::cli::columns::print_table;
+use crate::cli::columns::{Columns, print_table};
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::manager_client::{Manager, not_running};
 use crate::cli::output::{print, print_json};
@@ -33,7 +33,7 @@ pub(crate) fn show(parsed: &Parsed) -> Result<(), Failure> {
         "applications": apps.iter().map(without_codes).collect::<Vec<_>>(),
     });
     if !parsed.wants_json() {
-        tell(&manager, &servers, &apps, parsed.has(&WIDE))?;
+        print_status(&manager, &servers, &apps, parsed.has(&WIDE))?;
     }
     if !manager.is_running() {
         let hint = "run 'postern start', or 'postern service install' to run it always";
@@ -45,19 +45,23 @@ pub(crate) fn show(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-fn tell(manager: &Manager, servers: &[Server], apps: &[App], is_wide: bool) -> Result<(), Failure> {
+fn print_status(
+    manager: &Manager,
+    servers: &[Server],
+    apps: &[App],
+    is_wide: bool,
+) -> Result<(), Failure> {
     if let Some(url) = manager.url() {
         let pid = manager.pid;
         print(&format!("Manager: {url} (process {pid})\n"))?;
         print(&servers.iter().map(server_line).collect::<String>())?;
     }
     let rows: Vec<[String; 5]> = apps.iter().map(row).collect();
-    print_table(
-        ["NAME", "STATUS", "SHARED", "UNTIL", "AT"],
-        &["NAME", "STATUS", "AT", "UNTIL", "SHARED"],
-        &rows,
-        (app::NO_APPS, is_wide),
-    )?;
+    let columns = Columns {
+        heading: ["NAME", "STATUS", "SHARED", "UNTIL", "AT"],
+        first: &["NAME", "STATUS", "AT", "UNTIL", "SHARED"],
+    };
+    print_table(columns, &rows, app::NO_APPS, is_wide)?;
     print(&apps.iter().filter_map(remark).collect::<String>())
 }
 

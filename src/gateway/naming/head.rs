@@ -1,7 +1,7 @@
 //! A request as the application gets it: the head written afresh, line by line.
 
 use super::forwarding_lines;
-use super::host_header::{Naming, Server};
+use super::host_header::{Naming, ServerKind};
 use crate::gateway::cookies;
 use crate::gateway::request_head::{end, head_of_local_visitor, is_ours};
 use crate::http::h1::head::Head;
@@ -58,7 +58,7 @@ pub(crate) fn head_of_visitor(naming: &Naming) -> Vec<u8> {
     let host = naming.site_host().unwrap_or(naming.own_host());
     let sent = format!("HEAD / HTTP/1.1\r\nHost: {host}\r\n{BROWSER}\r\n");
     let mut sent = parsed(sent.as_bytes());
-    if naming.server == Server::Ours && naming.site_host().is_some() {
+    if naming.server == ServerKind::Ours && naming.site_host().is_some() {
         let is_secure = naming.site.starts_with("https:");
         sent = parsed(&head_of_local_visitor(&sent, host, is_secure));
     }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_request_without_a_host_is_given_the_applications() {
         let sent = Head::parse(b"GET / HTTP/1.0\r\n\r\n", 100).unwrap();
-        let naming = Naming::new("visitor", ("10.0.0.5", 3000), false, ("", Server::Ours));
+        let naming = Naming::new("visitor", ("10.0.0.5", 3000), false, "", ServerKind::Ours);
         assert_eq!(
             head(&sent, &naming),
             b"GET / HTTP/1.1\r\nHost: 10.0.0.5:3000\r\n\r\n"
@@ -84,18 +84,18 @@ mod tests {
     }
 
     /// Request of a visitor's browser to `https://shop.relay.example`, with the lines that a server in front adds.
-    fn sent(server: Server) -> Head {
+    fn sent(server: ServerKind) -> Head {
         let browser = "POST /a?b HTTP/1.1\r\nHost: shop.relay.example\r\nCookie: a=1; postern-visitor=x\r\n\
             Connection: keep-alive, X-Mine\r\nX-Mine: 1\r\nX-Postern-Link: 7\r\nAccept: */*\r\n\
             Origin: https://shop.relay.example\r\nReferer: https://shop.relay.example/p?q\r\n";
         let added = match server {
-            Server::Ours => {
+            ServerKind::Ours => {
                 "X-Real-IP: 192.0.2.1\r\nX-Forwarded-For: 192.0.2.1, 127.0.0.1\r\nX-Forwarded-Proto: https\r\n\
                  X-Forwarded-Host: shop.relay.example\r\nX-Forwarded-Port: 443\r\n\
                  Forwarded: for=192.0.2.1;host=\"shop.relay.example\";proto=https, for=127.0.0.1\r\n"
             }
             // Half of it is the visitor's own text.
-            Server::Foreign => {
+            ServerKind::Foreign => {
                 "X-Real-IP: 192.0.2.1\r\nX-Forwarded-For: 192.0.2.1, 127.0.0.1\r\nX_Forwarded_Proto: gopher\r\n\
                  X-Forwarded-Host: evil.example\r\nX-Forwarded-Port: 1337\r\nX-Forwarded-Server: evil.example\r\n\
                  X-Forwarded-Ssl: off\r\nX-Scheme: http\r\nFront-End-Https: off\r\nX-Original-Host: evil.example\r\n\
@@ -171,21 +171,21 @@ mod tests {
                 Some("wiki.lan"),
             ),
         ] {
-            for server in [Server::Ours, Server::Foreign] {
+            for server in [ServerKind::Ours, ServerKind::Foreign] {
                 let url = format!("https://{site}/");
-                let naming = Naming::new(mode, target, is_tls, (&url, server));
+                let naming = Naming::new(mode, target, is_tls, &url, server);
                 let written = String::from_utf8(head(&sent(server), &naming)).unwrap();
                 let mut lines: Vec<&str> = written.trim_end().split("\r\n").skip(1).collect();
                 lines.sort_unstable();
                 let by = match server {
-                    Server::Ours => "",
-                    Server::Foreign => ";by=\"a;b,c\"",
+                    ServerKind::Ours => "",
+                    ServerKind::Foreign => ";by=\"a;b,c\"",
                 };
                 let forwarded = match server {
-                    Server::Ours => format!(
+                    ServerKind::Ours => format!(
                         "Forwarded: for=192.0.2.1;host=\"{name}\";proto={scheme}, for=127.0.0.1"
                     ),
-                    Server::Foreign => {
+                    ServerKind::Foreign => {
                         format!(
                             "Forwarded: for=192.0.2.1;host=\"{name}\"{by};proto={scheme}, for=127.0.0.1"
                         )
@@ -217,7 +217,13 @@ mod tests {
         let written = |lines: &str, url: &str| {
             let text = format!("GET / HTTP/1.1\r\n{lines}\r\n");
             let sent = Head::parse(text.as_bytes(), 100).unwrap();
-            let naming = Naming::new("visitor", ("10.0.0.5", 3000), false, (url, Server::Foreign));
+            let naming = Naming::new(
+                "visitor",
+                ("10.0.0.5", 3000),
+                false,
+                url,
+                ServerKind::Foreign,
+            );
             let head = String::from_utf8(head(&sent, &naming)).unwrap();
             head.split("\r\n").skip(1).collect::<Vec<_>>().join("|")
         };
@@ -251,9 +257,9 @@ mod tests {
     /// It has the relay's lines, and one name in all of them.
     #[test]
     fn the_question_about_health_is_a_visitors() {
-        let asked = |mode: &str, server: Server| {
-            let site = ("https://shop.relay.example/", server);
-            let naming = Naming::new(mode, ("10.0.0.5", 3000), false, site);
+        let asked = |mode: &str, server: ServerKind| {
+            let site_url = "https://shop.relay.example/";
+            let naming = Naming::new(mode, ("10.0.0.5", 3000), false, site_url, server);
             String::from_utf8(head_of_visitor(&naming)).unwrap()
         };
         for (mode, name, scheme, port) in [
@@ -261,7 +267,7 @@ mod tests {
             ("target", "10.0.0.5:3000", "http", 3000),
             ("wiki.lan", "wiki.lan", "http", 80),
         ] {
-            for server in [Server::Ours, Server::Foreign] {
+            for server in [ServerKind::Ours, ServerKind::Foreign] {
                 let head = asked(mode, server);
                 assert!(
                     head.starts_with(&format!(
@@ -282,7 +288,7 @@ mod tests {
                 }
                 assert_eq!(
                     head.contains("\r\nX-Real-IP: 127.0.0.1\r\n"),
-                    server == Server::Ours,
+                    server == ServerKind::Ours,
                     "{head}"
                 );
                 assert!(!head.contains("Connection"), "{head}");

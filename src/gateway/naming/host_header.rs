@@ -11,7 +11,7 @@
 //! | `X-Forwarded-Host`, `Forwarded` host | the site's        | its address       | NAME              |
 //! | `X-Forwarded-Proto`, `-` proto       | the site's        | its own scheme    | its own scheme    |
 //! | `X-Forwarded-Port`                   | the site's        | port of `Host`    | port of `Host`    |
-//! | `Origin` and `Referer` of the site   | as sent           | its address       | NAME              |
+//! | `Origin` and `Referer` of the site      | as sent           | its address       | NAME              |
 //! | `X-Forwarded-Server`, `-Ssl` etc.    | left out          | left out          | left out          |
 //! | `X-Forwarded-For`, `X-Real-IP`       | visitor's address | visitor's address | visitor's address |
 //!
@@ -22,7 +22,7 @@
 //! with `visitor` they are written here too, with the name in `Host` and the scheme in `X-Forwarded-Proto`, or else in
 //! the URL of the site. The visitor's address remains that server's word.
 
-use super::web_origin::{self, Origin, default_port, host_of};
+use super::web_origin::{self, WebOrigin, default_port, host_of};
 use crate::http::h1::head::Headers;
 use crate::net::authority;
 
@@ -33,7 +33,7 @@ pub const TARGETS_HOST: &str = "target";
 
 /// Server that visitors come through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Server {
+pub(crate) enum ServerKind {
     /// A relay of ours: what it says of visitors is true, and it passes on no such line of theirs.
     Ours,
     Foreign,
@@ -47,35 +47,37 @@ pub(crate) struct Naming {
     /// Its name in TLS; none for the visitor's.
     pub(super) tls_name: Option<String>,
     /// Its own addresses: what links to these leads visitors nowhere.
-    own: Vec<Origin>,
+    own: Vec<WebOrigin>,
     /// Its own address as it knows it.
     pub(super) origin: String,
     /// The site's.
     pub(in crate::gateway) site: String,
-    pub(in crate::gateway) server: Server,
+    pub(in crate::gateway) server: ServerKind,
 }
 
 /// Name and scheme that an application gets with one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::gateway) struct Asked<'a> {
+pub(in crate::gateway) struct UpstreamHost<'a> {
     pub(in crate::gateway) host: &'a [u8],
     /// Scheme of forwarding lines that are written here; none where those that came pass.
     pub(in crate::gateway) scheme: Option<&'static str>,
 }
 
 impl Naming {
-    /// That of an application at `ip` and `port`, which speaks TLS or not, with the setting `host_header`, at a site
+    /// Naming of an application at `target`, which speaks TLS or not, with the setting `host_header`, at a site
     /// with this URL; that may be empty where the server gave none.
     pub(crate) fn new(
         host_header: &str,
-        (ip, port): (&str, u16),
+        target: (&str, u16),
         is_tls: bool,
-        (site_url, server): (&str, Server),
+        site_url: &str,
+        server: ServerKind,
     ) -> Naming {
+        let (ip, port) = target;
         let spoken = if is_tls { "https" } else { "http" };
         let target = host_of(spoken, ip, port);
-        let (told, host_header) = web_origin::told_scheme(host_header);
-        let scheme = told.unwrap_or(spoken);
+        let (named_scheme, host_header) = web_origin::split_host_setting(host_header);
+        let scheme = named_scheme.unwrap_or(spoken);
         let (host, named) = match host_header {
             VISITORS_HOST => (None, None),
             TARGETS_HOST => (Some(target.clone()), Some((ip, Some(port)))),
@@ -88,7 +90,7 @@ impl Naming {
         let site = web_origin::of_site(site_url);
         let schemes = [
             Some(spoken),
-            told,
+            named_scheme,
             site.as_deref().map(web_origin::scheme_of),
         ];
         let mut own = Vec::new();
@@ -99,7 +101,7 @@ impl Naming {
                 [usual, Some(port)].map(|port| (*name, port))
             });
             for (name, port) in named.chain([(ip, Some(port))]) {
-                own.extend(port.map(|port| Origin::new(scheme, name, port)));
+                own.extend(port.map(|port| WebOrigin::new(scheme, name, port)));
             }
         }
         Naming {
@@ -113,17 +115,17 @@ impl Naming {
     }
 
     /// Name and scheme that the application gets with a request of these lines.
-    pub(in crate::gateway) fn asked_by<'a>(&'a self, headers: &'a Headers) -> Asked<'a> {
+    pub(in crate::gateway) fn asked_by<'a>(&'a self, headers: &'a Headers) -> UpstreamHost<'a> {
         let sent = headers.all("host").next();
         // HTTP/1.0 knows no Host; HTTP/1.1, which is spoken from here on, asks for one.
         let sent = sent.unwrap_or(self.own_host().as_bytes());
         if let Some(host) = &self.host {
             let (host, scheme) = (host.as_bytes(), Some(self.asked_scheme()));
-            return Asked { host, scheme };
+            return UpstreamHost { host, scheme };
         }
-        if self.server == Server::Ours {
+        if self.server == ServerKind::Ours {
             let scheme = None;
-            return Asked { host: sent, scheme };
+            return UpstreamHost { host: sent, scheme };
         }
         let first = |name: &'static str| {
             let value = headers.all(name).next()?;
@@ -140,7 +142,7 @@ impl Naming {
         };
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(byte);
         let scheme = scheme.filter(|_| host.iter().all(is_plain));
-        Asked { host, scheme }
+        UpstreamHost { host, scheme }
     }
 
     pub(super) fn site_host(&self) -> Option<&str> {
@@ -166,7 +168,7 @@ impl Naming {
     }
 
     /// The site's URL, as short as it is, and the server that visitors come through.
-    pub(crate) fn at(&self) -> (&str, Server) {
+    pub(crate) fn at(&self) -> (&str, ServerKind) {
         (&self.site, self.server)
     }
 
@@ -234,7 +236,7 @@ impl Naming {
             None | Some("") => None,
             Some(port) => Some(authority::port(port)?),
         };
-        let leads_to = |own: &Origin| {
+        let leads_to = |own: &WebOrigin| {
             scheme.is_none_or(|scheme| scheme == own.scheme)
                 && port.or(default_port(own.scheme)) == Some(own.port)
                 && web_origin::spelled(host) == own.host
@@ -294,8 +296,8 @@ mod tests {
                 Some("a.example"),
             ),
         ] {
-            let site = ("https://shop.relay.example/", Server::Ours);
-            let naming = Naming::new(setting, target, is_tls, site);
+            let site = "https://shop.relay.example/";
+            let naming = Naming::new(setting, target, is_tls, site, ServerKind::Ours);
             let found = (naming.host.as_deref(), naming.tls_name.as_deref());
             assert_eq!(found, (host, name), "{setting} {target:?}");
         }
@@ -304,8 +306,8 @@ mod tests {
     #[test]
     fn one_that_insists_on_https_is_told_from_one_that_redirects() {
         let asked = |mode: &str, is_tls: bool, link: &str| {
-            let site = ("https://shop.relay.example/", Server::Ours);
-            let naming = Naming::new(mode, ("10.0.0.5", 3000), is_tls, site);
+            let site = "https://shop.relay.example/";
+            let naming = Naming::new(mode, ("10.0.0.5", 3000), is_tls, site, ServerKind::Ours);
             naming.insists_on_https(link.as_bytes())
         };
         assert!(asked("target", false, "https://10.0.0.5:3000/"));

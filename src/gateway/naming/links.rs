@@ -99,13 +99,13 @@ impl Naming {
 
 #[cfg(test)]
 mod tests {
-    use super::super::host_header::Server;
+    use super::super::host_header::ServerKind;
     use super::*;
 
     const SITE: &str = "https://shop.relay.example/";
 
     fn naming(host_header: &str, target: (&str, u16), is_tls: bool) -> Naming {
-        Naming::new(host_header, target, is_tls, (SITE, Server::Ours))
+        Naming::new(host_header, target, is_tls, SITE, ServerKind::Ours)
     }
 
     fn location(naming: &Naming, link: &str) -> String {
@@ -188,8 +188,15 @@ mod tests {
                 assert_eq!(location(&naming, link), link);
             }
         }
-        let with =
-            |url: &str| Naming::new("visitor", ("10.0.0.5", 3000), false, (url, Server::Foreign));
+        let with = |url: &str| {
+            Naming::new(
+                "visitor",
+                ("10.0.0.5", 3000),
+                false,
+                url,
+                ServerKind::Foreign,
+            )
+        };
         let plain = with("http://shop.relay.example/");
         assert_eq!(
             location(&plain, "http://shop.relay.example/a"),
@@ -216,7 +223,8 @@ mod tests {
             "visitor",
             ("127.0.0.1", 9001),
             false,
-            ("http://a.localhost:80/", Server::Ours),
+            "http://a.localhost:80/",
+            ServerKind::Ours,
         );
         assert!(
             !local.is_trap(own.as_bytes()),
@@ -319,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_site_without_an_address_leaves_all_as_it_is() {
-        let naming = Naming::new("target", ("10.0.0.5", 3000), false, ("", Server::Ours));
+        let naming = Naming::new("target", ("10.0.0.5", 3000), false, "", ServerKind::Ours);
         assert_eq!(
             location(&naming, "http://10.0.0.5:3000/"),
             "http://10.0.0.5:3000/"

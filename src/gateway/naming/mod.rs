@@ -8,5 +8,5 @@ mod web_origin;
 
 pub(super) use head::head;
 pub(crate) use head::head_of_visitor;
-pub(crate) use host_header::{Naming, Server};
+pub(crate) use host_header::{Naming, ServerKind};
 pub use host_header::{TARGETS_HOST, VISITORS_HOST};

@@ -7,16 +7,16 @@ const DEFAULT_PORTS: [(&str, u16); 2] = [("http", 80), ("https", 443)];
 
 /// Scheme, host and port (RFC 6454), in one spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Origin {
+pub(super) struct WebOrigin {
     pub(super) scheme: &'static str,
     pub(super) host: String,
     pub(super) port: u16,
 }
 
-impl Origin {
-    pub(super) fn new(scheme: &'static str, host: &str, port: u16) -> Origin {
+impl WebOrigin {
+    pub(super) fn new(scheme: &'static str, host: &str, port: u16) -> WebOrigin {
         let host = spelled(host);
-        Origin { scheme, host, port }
+        WebOrigin { scheme, host, port }
     }
 }
 
@@ -75,13 +75,13 @@ pub(super) fn split_host(after: &[u8]) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(named).ok()?, rest))
 }
 
-/// The scheme in front of a name that was set for an application, if it has one, and the name.
-pub(super) fn told_scheme(name: &str) -> (Option<&'static str>, &str) {
-    let told = DEFAULT_PORTS.iter().find_map(|(scheme, _)| {
+/// Splits the setting `host_header` into its scheme, if there is one, and the name.
+pub(super) fn split_host_setting(name: &str) -> (Option<&'static str>, &str) {
+    let named = DEFAULT_PORTS.iter().find_map(|(scheme, _)| {
         let name = name.strip_prefix(scheme)?.strip_prefix("://")?;
         Some((Some(*scheme), name))
     });
-    told.unwrap_or((None, name))
+    named.unwrap_or((None, name))
 }
 
 /// `scheme://host[:port]` of a site's URL, as browsers write it.

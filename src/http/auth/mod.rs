@@ -19,7 +19,7 @@ mod signed;
 pub use code::Code;
 pub(crate) use code::sha256;
 pub(crate) use rate_limiter::{RateLimiter, WhenFull};
-pub(crate) use sign_in::{Lifetime, Outcome, SignIn};
+pub(crate) use sign_in::{Lifetime, SignIn, SignInOutcome};
 pub(crate) use sign_in_fields::{SignInFields, same_site};
 pub use signed::CookieKey;
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(crate) enum Lifetime {
 
 /// Result of a code.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum SignInOutcome {
     /// It was right; the value is for `Set-Cookie`.
     SignedIn(String),
     /// It was wrong.
@@ -46,13 +46,13 @@ pub(crate) struct SignIn {
     key: CookieKey,
     /// False as long as nobody was ended: requests then take no lock.
     has_ended: AtomicBool,
-    ended: RwLock<Ended>,
+    ended: RwLock<EndedSignIns>,
     wrong: RateLimiter,
 }
 
 /// Visitors whose sign-in ended before its time.
 #[derive(Default)]
-struct Ended {
+struct EndedSignIns {
     /// By visitor: the end of the last value given, in seconds since 1970.
     until: HashMap<String, u64>,
     /// Nothing that ends by then is valid: it may be of a visitor whose note was dropped.
@@ -95,15 +95,20 @@ impl SignIn {
     pub(crate) fn enter(
         &self,
         opened: Option<Scope>,
-        (source, is_secure): (IpAddr, bool),
+        source: IpAddr,
+        is_secure: bool,
         now: Clocks,
-    ) -> Outcome {
+    ) -> SignInOutcome {
         if let Some(scope) = opened {
-            return Outcome::SignedIn(self.set_cookie(&self.give(&scope, now), &scope, is_secure));
+            return SignInOutcome::SignedIn(self.set_cookie(
+                &self.give(&scope, now),
+                &scope,
+                is_secure,
+            ));
         }
         match self.wrong.count(source, Instant::now()) {
-            Ok(()) => Outcome::WrongCode,
-            Err(wait) => Outcome::TooMany(wait),
+            Ok(()) => SignInOutcome::WrongCode,
+            Err(wait) => SignInOutcome::TooMany(wait),
         }
     }
 
@@ -146,7 +151,7 @@ impl SignIn {
     }
 }
 
-impl Ended {
+impl EndedSignIns {
     fn has(&self, visitor: &Visitor) -> bool {
         visitor.end <= self.floor || self.until.contains_key(&visitor.id)
     }
@@ -201,8 +206,8 @@ mod tests {
     }
 
     fn entered(sign_in: &SignIn, from: (IpAddr, bool), now: Clocks) -> (String, String) {
-        match sign_in.enter(Some(scope()), from, now) {
-            Outcome::SignedIn(set) => cookie(&set),
+        match sign_in.enter(Some(scope()), from.0, from.1, now) {
+            SignInOutcome::SignedIn(set) => cookie(&set),
             other => panic!("the right code was refused: {other:?}"),
         }
     }
@@ -255,14 +260,17 @@ mod tests {
     #[test]
     fn wrong_codes_are_limited_and_a_right_one_passes_all_the_same() {
         let (sign_in, now) = (sign_in(Lifetime::FromSignIn), Clocks::now());
-        let wrong = |source: &str| sign_in.enter(None, (source.parse().unwrap(), false), now);
-        let is_over = |outcome: &Outcome| matches!(outcome, Outcome::TooMany(wait) if (1..=60).contains(&wait.as_secs()));
+        let wrong = |source: &str| sign_in.enter(None, source.parse().unwrap(), false, now);
+        let is_over = |outcome: &SignInOutcome| match outcome {
+            SignInOutcome::TooMany(wait) => (1..=60).contains(&wait.as_secs()),
+            _ => false,
+        };
         for _ in 0..WRONG_CODES {
-            assert_eq!(wrong("192.0.2.1"), Outcome::WrongCode);
+            assert_eq!(wrong("192.0.2.1"), SignInOutcome::WrongCode);
         }
         assert!(is_over(&wrong("192.0.2.1")));
         entered(&sign_in, ("192.0.2.1".parse().unwrap(), false), now);
-        assert_eq!(wrong("192.0.2.2"), Outcome::WrongCode);
+        assert_eq!(wrong("192.0.2.2"), SignInOutcome::WrongCode);
         let tries: Vec<_> = (1..=6).map(|i| wrong(&format!("2001:db8::{i}"))).collect();
         assert!(tries.last().is_some_and(is_over), "one network");
         // From many networks at once there are no more tries than the limiter has room for.

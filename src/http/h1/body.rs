@@ -63,7 +63,7 @@ enum BodyState {
 
 /// Result of one step over its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct BodyStep {
     /// Bytes of the input that belong to the body and its framing.
     pub consumed: usize,
     /// Which of them are the body itself.
@@ -114,11 +114,11 @@ impl Body {
     }
 
     /// Takes `input` up to the end of the next stretch of data, or all of it.
-    pub fn step(&mut self, input: &[u8]) -> Result<Step, Refusal> {
+    pub fn step(&mut self, input: &[u8]) -> Result<BodyStep, Refusal> {
         let mut at = 0;
         while let Some(&byte) = input.get(at) {
             if let Some(data) = self.data(input.len() - at) {
-                return Ok(Step {
+                return Ok(BodyStep {
                     consumed: at + data,
                     data: at..at + data,
                 });
@@ -129,7 +129,7 @@ impl Body {
             self.state = self.framing_byte(byte)?;
             at += 1;
         }
-        Ok(Step {
+        Ok(BodyStep {
             consumed: at,
             data: at..at,
         })
@@ -218,7 +218,7 @@ impl Body {
         self.is_answer && byte == b'\n' && !follows_cr
     }
 
-    /// How many of `available` bytes are data; `None` where framing is expected.
+    /// Number of `available` bytes that are data; `None` where framing is expected.
     fn data(&mut self, available: usize) -> Option<usize> {
         let (left, counted) = match self.state {
             BodyState::UntilClose => return Some(available),

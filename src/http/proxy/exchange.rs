@@ -47,7 +47,7 @@ pub(crate) struct Transfer {
 }
 
 /// Result of a step without waiting.
-pub(crate) enum Step {
+pub(crate) enum ExchangeStep {
     /// It is over.
     Ended(Outcome),
     /// The upstream has the request, and nothing else is waited for than what it says.
@@ -58,14 +58,14 @@ pub(crate) enum Step {
 
 /// State of a direction: whether it has stopped because it would have to wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum DirectionState {
     Blocked,
     More,
 }
 
 /// Side that did not move in time.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Late {
+enum LateSide {
     Client,
     ClientBody,
     Upstream,
@@ -135,23 +135,23 @@ impl<'e> Exchange<'e> {
 
     /// Sends the request as far as that goes without waiting, to an upstream that was just found to have nothing to
     /// say.
-    pub(crate) fn send(&mut self) -> Step {
+    pub(crate) fn send(&mut self) -> ExchangeStep {
         match self.turn_up() {
-            Ok(_) if self.waits_for_answer() => Step::Quiet,
+            Ok(_) if self.waits_for_answer() => ExchangeStep::Quiet,
             Ok(_) => self.step(),
-            Err(outcome) => Step::Ended(outcome),
+            Err(outcome) => ExchangeStep::Ended(outcome),
         }
     }
 
     /// Goes on as far as one turn leads, without waiting.
-    pub(crate) fn step(&mut self) -> Step {
+    pub(crate) fn step(&mut self) -> ExchangeStep {
         match self.turn() {
             Err(outcome) => {
                 self.transfer.answer.give_back_buffer();
-                Step::Ended(outcome)
+                ExchangeStep::Ended(outcome)
             }
-            Ok(false) if self.waits_for_answer() => Step::Quiet,
-            Ok(_) => Step::Busy,
+            Ok(false) if self.waits_for_answer() => ExchangeStep::Quiet,
+            Ok(_) => ExchangeStep::Busy,
         }
     }
 
@@ -171,11 +171,11 @@ impl<'e> Exchange<'e> {
         if self.transfer.answer.is_upgraded() && (request.is_whole() || request.is_deaf) {
             return Err(Outcome::Upgraded);
         }
-        let is_blocked = (up, down) == (Turn::Blocked, Turn::Blocked);
+        let is_blocked = (up, down) == (DirectionState::Blocked, DirectionState::Blocked);
         Ok(!is_blocked || (self.wants_room() && self.upstream.may_write()))
     }
 
-    fn turn_up(&mut self) -> Result<Turn, Outcome> {
+    fn turn_up(&mut self) -> Result<DirectionState, Outcome> {
         let was_whole = self.transfer.request.is_whole();
         let up = self.push()?;
         if !was_whole && self.transfer.request.is_whole() {
@@ -209,25 +209,25 @@ impl<'e> Exchange<'e> {
     }
 
     /// Moves the request until somebody has to be waited for.
-    fn push(&mut self) -> Result<Turn, Outcome> {
+    fn push(&mut self) -> Result<DirectionState, Outcome> {
         for _ in 0..PIECES_A_TURN {
             if self.transfer.request.is_deaf {
-                return Ok(Turn::Blocked);
+                return Ok(DirectionState::Blocked);
             }
             if !self.transfer.request.pending().is_empty() {
                 match self.upstream.write(self.transfer.request.pending()) {
                     Ok(taken) => {
                         self.rules.count_up(taken);
-                        self.transfer.request.has_taken(taken);
+                        self.transfer.request.mark_taken(taken);
                     }
-                    failed if would_block(&failed) => return Ok(Turn::Blocked),
+                    failed if would_block(&failed) => return Ok(DirectionState::Blocked),
                     Err(_) => self.transfer.request.is_deaf = true,
                 }
             } else if self.transfer.request.body.is_done() || !self.take_body()? {
-                return Ok(Turn::Blocked);
+                return Ok(DirectionState::Blocked);
             }
         }
-        Ok(Turn::More)
+        Ok(DirectionState::More)
     }
 
     /// False when the client has to be waited for.
@@ -254,19 +254,19 @@ impl<'e> Exchange<'e> {
     }
 
     /// Moves the answer until somebody has to be waited for.
-    fn pull(&mut self) -> Result<Turn, Outcome> {
+    fn pull(&mut self) -> Result<DirectionState, Outcome> {
         for _ in 0..PIECES_A_TURN {
             if self.transfer.answer.has_piece() {
                 match self.transfer.answer.send(self.client.stream()) {
                     Ok(sent) => self.rules.count_down(sent),
-                    failed if would_block(&failed) => return Ok(Turn::Blocked),
+                    failed if would_block(&failed) => return Ok(DirectionState::Blocked),
                     Err(_) => return Err(Outcome::Gone),
                 }
             } else if self.transfer.answer.is_over() || (!self.next_piece()? && !self.read()?) {
-                return Ok(Turn::Blocked);
+                return Ok(DirectionState::Blocked);
             }
         }
-        Ok(Turn::More)
+        Ok(DirectionState::More)
     }
 
     /// False when more has to be read.
@@ -289,7 +289,7 @@ impl<'e> Exchange<'e> {
         match self.upstream.read(room) {
             Ok(0) => self.transfer.answer.ended().map(|()| true),
             Ok(count) => {
-                self.transfer.answer.filled(count);
+                self.transfer.answer.mark_filled(count);
                 Ok(true)
             }
             failed if would_block(&failed) => {
@@ -367,23 +367,23 @@ impl<'e> Exchange<'e> {
         let Some((until, late)) = self.deadline() else {
             return Ok(());
         };
-        if Instant::now() < until || (is_ready && late != Late::Client) {
+        if Instant::now() < until || (is_ready && late != LateSide::Client) {
             return Ok(());
         }
         Err(match late {
-            Late::Client => Outcome::Gone,
+            LateSide::Client => Outcome::Gone,
             _ if self.transfer.answer.has_begun() => self.transfer.answer.broken_off(),
-            Late::Upstream => Outcome::TooSlow {
+            LateSide::Upstream => Outcome::TooSlow {
                 has_request: self.transfer.request.is_whole(),
             },
-            Late::ClientBody => {
+            LateSide::ClientBody => {
                 Outcome::Refused(Refusal::new(408, "the request body took too long"))
             }
         })
     }
 
     /// Until when the next step must come, and who is late if it does not.
-    fn deadline(&self) -> Option<(Instant, Late)> {
+    fn deadline(&self) -> Option<(Instant, LateSide)> {
         let (request, answer, times) = (
             &self.transfer.request,
             &self.transfer.answer,
@@ -392,20 +392,20 @@ impl<'e> Exchange<'e> {
         let after = |since: Instant, time, late| Some((since + time?, late));
         let moved = answer.moved.max(request.moved);
         let of_answer = if answer.has_piece() {
-            after(answer.moved, Some(times.write_stall), Late::Client)
+            after(answer.moved, Some(times.write_stall), LateSide::Client)
         } else if answer.head.has_head() {
-            after(moved, times.silence, Late::Upstream)
+            after(moved, times.silence, LateSide::Upstream)
         } else if self.wants_body() {
             None
         } else {
-            after(moved, self.rules.answer_time(), Late::Upstream)
+            after(moved, self.rules.answer_time(), LateSide::Upstream)
         };
         // Once the answer has begun, its silence is what counts for both.
         let is_answering = answer.head.has_head() && times.silence.is_some();
         let stall = (self.wants_body() && !is_answering).then_some(times.body_stall);
-        let of_request = after(request.moved, stall, Late::ClientBody);
+        let of_request = after(request.moved, stall, LateSide::ClientBody);
         let gone = self.transfer.gone;
-        let grace = gone.and_then(|gone| after(gone, times.gone_grace, Late::Client));
+        let grace = gone.and_then(|gone| after(gone, times.gone_grace, LateSide::Client));
         let all = [of_answer, of_request, grace].into_iter().flatten();
         all.min_by_key(|(until, _)| *until)
     }

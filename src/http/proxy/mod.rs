@@ -21,7 +21,7 @@ mod upgraded;
 
 pub(crate) use byte_stream::only_if;
 pub use byte_stream::{ByteStream, ClientStream};
-pub(crate) use exchange::{Exchange, Step, Transfer};
+pub(crate) use exchange::{Exchange, ExchangeStep, Transfer};
 pub(crate) use outcome::Outcome;
 pub(crate) use request_body::RequestBody;
 pub use rules::Client;

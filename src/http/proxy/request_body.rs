@@ -43,7 +43,8 @@ impl RequestBody {
         self.pending.is_empty() && self.body.is_done()
     }
 
-    pub(super) fn has_taken(&mut self, count: usize) {
+    /// Notes that the upstream has taken so many bytes.
+    pub(super) fn mark_taken(&mut self, count: usize) {
         self.moved = Instant::now();
         self.taken += count;
         if self.taken >= self.pending.len() {

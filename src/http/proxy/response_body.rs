@@ -191,7 +191,7 @@ impl ResponseBody {
         }
     }
 
-    pub(super) fn filled(&mut self, count: usize) {
+    pub(super) fn mark_filled(&mut self, count: usize) {
         self.received = true;
         self.moved = Instant::now();
         self.fresh.end += count;

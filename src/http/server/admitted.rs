@@ -4,49 +4,49 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use super::connection::Held;
+use super::connection::CarriedState;
 use super::connection_table::ConnectionEntry;
 use super::server_state::ServerState;
 
 /// A connection in the table, with what is kept for it. One thread has it at a time.
-pub(super) struct Admitted {
-    pub(super) held: Held,
+pub(super) struct AdmittedConnection {
+    pub(super) held: CarriedState,
     pub(super) entry: Arc<ConnectionEntry>,
     pub(super) socket: Arc<TcpStream>,
     /// Last, as it is dropped last: what the connection held is given back by then.
-    _removal: Removal,
+    _removal: RemoveOnDrop,
 }
 
 /// Takes a connection out of the table when dropped.
-pub(super) struct Removal {
+pub(super) struct RemoveOnDrop {
     state: Arc<ServerState>,
     id: u64,
 }
 
-impl Removal {
-    pub(super) fn new(state: &Arc<ServerState>, entry: &ConnectionEntry) -> Removal {
+impl RemoveOnDrop {
+    pub(super) fn new(state: &Arc<ServerState>, entry: &ConnectionEntry) -> RemoveOnDrop {
         let (state, id) = (Arc::clone(state), entry.id);
-        Removal { state, id }
+        RemoveOnDrop { state, id }
     }
 }
 
-impl Admitted {
+impl AdmittedConnection {
     pub(super) fn new(
         state: &Arc<ServerState>,
         entry: Arc<ConnectionEntry>,
         socket: Arc<TcpStream>,
-    ) -> Admitted {
+    ) -> AdmittedConnection {
         let gateway = state.gateway.as_ref();
-        Admitted {
-            held: Held::new(gateway.map(|gateway| gateway.visit(entry.peer))),
-            _removal: Removal::new(state, &entry),
+        AdmittedConnection {
+            held: CarriedState::new(gateway.map(|gateway| gateway.visit(entry.peer))),
+            _removal: RemoveOnDrop::new(state, &entry),
             entry,
             socket,
         }
     }
 }
 
-impl super::parking_lot::Parkable for Admitted {
+impl super::parking_lot::Parkable for AdmittedConnection {
     fn id(&self) -> u64 {
         self.entry.id
     }
@@ -62,7 +62,7 @@ impl super::parking_lot::Parkable for Admitted {
     }
 }
 
-impl Drop for Removal {
+impl Drop for RemoveOnDrop {
     fn drop(&mut self) {
         self.state.table.remove(self.id);
     }

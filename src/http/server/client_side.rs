@@ -8,7 +8,7 @@ use super::connection::Connection;
 use super::connection_handler::{After, ClientConnection, Reset};
 use super::connection_table::Phase;
 use super::limits::Limits;
-use super::requests::{End, PIECE};
+use super::requests::{ConnectionEnd, PIECE};
 use crate::http::Response;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
@@ -36,11 +36,11 @@ impl<S: ClientStream> Client for Connection<'_, S> {
     }
 
     fn mark_busy(&self) {
-        self.entry.enter(Phase::Busy);
+        self.entry.set_phase(Phase::Busy);
     }
 
     fn mark_stalled(&self) {
-        self.entry.enter(Phase::Stalled);
+        self.entry.set_phase(Phase::Stalled);
     }
 }
 
@@ -72,7 +72,7 @@ impl<S: ClientStream> ClientConnection for Connection<'_, S> {
     fn body(&mut self, head: &Head, most: usize) -> Result<Vec<u8>, After> {
         match self.read_body(head, most) {
             Ok((body, _)) => Ok(body),
-            Err(End::Refused(refusal, _)) => {
+            Err(ConnectionEnd::Refused(refusal, _)) => {
                 let response = Response::error(&refusal.into());
                 Err(self.send(head, response, true))
             }

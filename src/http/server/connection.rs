@@ -10,7 +10,7 @@ use super::budget::hold_body;
 use super::connection_handler::{After, ConnectionHandler, Gateway};
 use super::connection_table::{ConnectionEntry, Phase};
 use super::peer;
-use super::requests::{End, Requests, response_bytes};
+use super::requests::{ConnectionEnd, RequestReader, response_bytes};
 use super::server_state::ServerState;
 use super::worker_rules::{WorkerRules, too_busy};
 use crate::http::h1::Refusal;
@@ -26,17 +26,17 @@ use crate::sync::Permit;
 const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 
 /// State that a connection keeps from one thread to the next.
-pub(super) struct Held {
+pub(super) struct CarriedState {
     handler: Option<Box<dyn ConnectionHandler>>,
     /// Bytes that have arrived and are not yet used.
     pub(super) inbox: Vec<u8>,
 }
 
-impl Held {
-    /// That of a new one.
-    pub(super) fn new(handler: Option<Box<dyn ConnectionHandler>>) -> Held {
+impl CarriedState {
+    /// State of a new connection.
+    pub(super) fn new(handler: Option<Box<dyn ConnectionHandler>>) -> CarriedState {
         let inbox = Vec::new();
-        Held { handler, inbox }
+        CarriedState { handler, inbox }
     }
 
     /// A parked one's handler.
@@ -56,15 +56,16 @@ pub(super) enum Work {
     /// The handler is to end what it has begun.
     Finish,
     /// The last answer is sent.
-    End(After),
+    ConnectionEnd(After),
 }
 
 /// Serves the requests of one connection until it ends, or (true) is parked, which it is only where
 /// there is a `waker` for its upstream.
 pub(super) fn serve(
     state: &ServerState,
-    (entry, socket): (&Arc<ConnectionEntry>, &TcpStream),
-    held: &mut Held,
+    entry: &Arc<ConnectionEntry>,
+    socket: &TcpStream,
+    held: &mut CarriedState,
     work: Work,
     waker: Option<&Waker>,
 ) -> bool {
@@ -114,21 +115,25 @@ pub(super) fn turn_away(state: &ServerState, mut stream: impl ClientStream) {
 pub(super) struct Connection<'a, S> {
     pub(super) state: &'a ServerState,
     pub(super) entry: &'a Arc<ConnectionEntry>,
-    pub(super) requests: Requests<S>,
+    pub(super) requests: RequestReader<S>,
 }
 
 impl Connection<'_, &TcpStream> {
-    fn check_user(&self) -> Result<(), End> {
+    fn check_user(&self) -> Result<(), ConnectionEnd> {
         if !self.state.check_other_users {
             return Ok(());
         }
-        let ours = self.requests.stream.local_addr().map_err(|_| End::Silent)?;
+        let ours = self
+            .requests
+            .stream
+            .local_addr()
+            .map_err(|_| ConnectionEnd::Silent)?;
         peer::check(self.entry.peer, ours)?;
         // The connection just asked about has our client's address; it is our client only if the
         // connection has stood all the while. One that was reset leaves its port to others,
         // and what it had sent to us.
         if was_reset(self.requests.stream) {
-            return Err(End::Silent);
+            return Err(ConnectionEnd::Silent);
         }
         Ok(())
     }
@@ -142,7 +147,7 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         stream: S,
         inbox: &mut Vec<u8>,
     ) -> Connection<'a, S> {
-        let requests = Requests::new(stream, std::mem::take(inbox));
+        let requests = RequestReader::new(stream, std::mem::take(inbox));
         Connection {
             state,
             entry,
@@ -150,28 +155,28 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         }
     }
 
-    /// Why it ends; none where it is to be parked, with an empty inbox.
+    /// Returns the reason of its end; none where it is to be parked, with an empty inbox.
     fn run(
         &mut self,
         mut handler: Option<&mut (dyn ConnectionHandler + 'static)>,
         work: Work,
         waker: Option<&Waker>,
-    ) -> Option<End> {
+    ) -> Option<ConnectionEnd> {
         let limits = &self.state.limits;
         let mut served = match work {
             Work::Accepted => self.request(limits.head_time, handler.as_deref_mut()),
             Work::Read => self.request(limits.idle_time, handler.as_deref_mut()),
             Work::Serve(head) => self.serve_head(&head, handler.as_deref_mut()),
             Work::Finish => handler.as_deref_mut()?.finish(self).into(),
-            Work::End(after) => after.into(),
+            Work::ConnectionEnd(after) => after.into(),
         };
         loop {
             if let Err(end) = served {
                 return Some(end);
             }
-            self.entry.enter(Phase::Idle);
+            self.entry.set_phase(Phase::Idle);
             if self.state.is_stopping() {
-                return Some(End::Finished);
+                return Some(ConnectionEnd::Finished);
             }
             if let (Some(handler), Some(waker)) = (handler.as_deref_mut(), waker)
                 && self.requests.inbox.is_empty()
@@ -188,10 +193,10 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         &mut self,
         first_wait: Duration,
         handler: Option<&mut (dyn ConnectionHandler + 'static)>,
-    ) -> Result<(), End> {
-        let begins = || self.entry.enter(Phase::Head);
+    ) -> Result<(), ConnectionEnd> {
+        let begins = || self.entry.set_phase(Phase::Head);
         let head = (self.requests).read_head(&self.state.limits, first_wait, begins)?;
-        self.entry.enter(Phase::Body);
+        self.entry.set_phase(Phase::Body);
         self.serve_head(&head, handler)
     }
 
@@ -199,7 +204,7 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         &mut self,
         head: &Head,
         handler: Option<&mut (dyn ConnectionHandler + 'static)>,
-    ) -> Result<(), End> {
+    ) -> Result<(), ConnectionEnd> {
         if let Some(handler) = handler {
             let has_body = head.framing != Framing::Length(0);
             self.entry
@@ -209,12 +214,14 @@ impl<'a, S: ClientStream> Connection<'a, S> {
             }
         }
         self.answer(head).map_err(|end| match end {
-            End::Refused(refusal, _) => End::Refused(refusal, head.method == "HEAD"),
+            ConnectionEnd::Refused(refusal, _) => {
+                ConnectionEnd::Refused(refusal, head.method == "HEAD")
+            }
             end => end,
         })
     }
 
-    fn answer(&mut self, head: &Head) -> Result<(), End> {
+    fn answer(&mut self, head: &Head) -> Result<(), ConnectionEnd> {
         let target = Target::parse(&head.target)?;
         let state = self.state;
         state.hosts.check(head, &target.path, state.port)?;
@@ -236,33 +243,37 @@ impl<'a, S: ClientStream> Connection<'a, S> {
 
     /// Gives the connection to the gateway for a tunnel. A client that has sent more before the answer is refused: what it
     /// sent may be a request of somebody else, which a proxy took for one more.
-    fn hand_over(&self, gateway: &dyn Gateway, head: &Head) -> End {
+    fn hand_over(&self, gateway: &dyn Gateway, head: &Head) -> ConnectionEnd {
         if !self.requests.inbox.is_empty() {
             return Refusal::malformed("bytes follow the request for a tunnel").into();
         }
         // Nobody gives it up while both have it.
-        self.entry.enter(Phase::Busy);
+        self.entry.set_phase(Phase::Busy);
         let Ok(socket) = self.requests.stream.socket() else {
             return too_busy().into();
         };
         match gateway.take_tunnel(head, socket, self.entry.peer) {
-            Ok(()) => End::HandedOver,
+            Ok(()) => ConnectionEnd::HandedOver,
             Err(refusal) => refusal.into(),
         }
     }
 
     /// The body, and its share of what all bodies may take.
-    pub(super) fn read_body(&mut self, head: &Head, most: usize) -> Result<(Vec<u8>, Permit), End> {
+    pub(super) fn read_body(
+        &mut self,
+        head: &Head,
+        most: usize,
+    ) -> Result<(Vec<u8>, Permit), ConnectionEnd> {
         let state = self.state;
         let mut held = state.bodies.empty();
         let may_hold = |bytes| hold_body(&mut held, bytes, state.limits.bodies);
-        let body = (self.requests).read_body(head, (&state.limits, most), may_hold)?;
+        let body = (self.requests).read_body(head, &state.limits, most, may_hold)?;
         Ok((body, held))
     }
 
     /// One whose body is not given has it streamed.
-    fn exchange(&mut self, head: &Head, body: Option<Vec<u8>>) -> Result<(), End> {
-        self.entry.enter(Phase::Busy);
+    fn exchange(&mut self, head: &Head, body: Option<Vec<u8>>) -> Result<(), ConnectionEnd> {
+        self.entry.set_phase(Phase::Busy);
         let _slot = self.state.exchanges.enter().ok_or_else(too_busy)?;
         let cancel = CancelToken::new();
         // A body that is there lies with the head as one.
@@ -298,16 +309,16 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         })
     }
 
-    fn end(&mut self, end: End) {
-        if matches!(end, End::HandedOver) {
+    fn end(&mut self, end: ConnectionEnd) {
+        if matches!(end, ConnectionEnd::HandedOver) {
             return;
         }
-        self.entry.enter(Phase::Closing);
+        self.entry.set_phase(Phase::Closing);
         match end {
-            End::Silent | End::HandedOver => {}
-            End::Finished => self.linger(),
-            End::Reset => self.requests.stream.breaks_off(),
-            End::Refused(refusal, to_head) => {
+            ConnectionEnd::Silent | ConnectionEnd::HandedOver => {}
+            ConnectionEnd::Finished => self.linger(),
+            ConnectionEnd::Reset => self.requests.stream.breaks_off(),
+            ConnectionEnd::Refused(refusal, to_head) => {
                 log::debug!("http: refused {}: {refusal}", self.entry.peer.ip());
                 self.state.note_refused(&refusal);
                 let response = self.state.stamped(refused(refusal));

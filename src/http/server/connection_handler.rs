@@ -24,8 +24,8 @@ pub trait Gateway: Send + Sync + 'static {
     /// True if connections from here are those of many visitors, and not to be counted by source.
     fn is_proxy(&self, peer: IpAddr) -> bool;
 
-    /// A connection, or a request before it was known whom it is for, was refused with this status.
-    fn refused(&self, _status: u16) {}
+    /// Counts a connection, or a request before its site is known, that was refused with this status.
+    fn count_refused(&self, _status: u16) {}
 
     /// True if a request for this path of the server's own names is to become a tunnel, and ends HTTP on its connection.
     fn is_tunnel(&self, _target: &str) -> bool {
@@ -158,7 +158,7 @@ pub trait ClientConnection: Client {
     /// The caps and timeouts that hold for the connection.
     fn limits(&self) -> &Limits;
 
-    /// How many requests can run at once, those of the server's own names among them.
+    /// Number of requests that can run at once, those of the server's own names among them.
     fn capacity(&self) -> usize;
 
     /// Room for a stream and its descriptors; `None` when there are too many. Then the connection

@@ -15,7 +15,7 @@ const SHUT_TIME: Duration = Duration::from_millis(300);
 /// Time after which a head or a body that does not come on is slow. Default 2 s: most are whole at once.
 const SLOW_AFTER: Duration = crate::limits::SLOW_AFTER;
 
-/// Where a connection is in its life.
+/// Phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Its head is awaited or incomplete.
@@ -34,7 +34,7 @@ pub(super) enum Phase {
 
 /// The order in which connections are given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+enum EvictionRank {
     Closing,
     SlowHead,
     SlowBody,
@@ -49,13 +49,13 @@ pub(super) struct ConnectionEntry {
     pub(super) id: u64,
     carrier: Arc<dyn Reset>,
     pub(super) peer: SocketAddr,
-    life: Mutex<Life>,
+    life: Mutex<PhaseState>,
     /// Whose body it carries, as far as that is known: a proxy's connections are many visitors'.
     source: Mutex<Option<IpAddr>>,
 }
 
-/// Where a connection is in its life.
-struct Life {
+/// Phase of a connection, and its progress in it.
+struct PhaseState {
     phase: Phase,
     /// When it came there, or when its body last came on.
     since: Instant,
@@ -63,16 +63,17 @@ struct Life {
     came: usize,
 }
 
-impl Life {
-    fn new(phase: Phase) -> Life {
+impl PhaseState {
+    fn new(phase: Phase) -> PhaseState {
         let (since, came) = (Instant::now(), 0);
-        Life { phase, since, came }
+        PhaseState { phase, since, came }
     }
 }
 
 impl ConnectionEntry {
-    pub(super) fn enter(&self, phase: Phase) {
-        *self.life.lock() = Life::new(phase);
+    /// Sets its phase, which begins now.
+    pub(super) fn set_phase(&self, phase: Phase) {
+        *self.life.lock() = PhaseState::new(phase);
     }
 
     /// Sets whose body it carries from here on.
@@ -85,34 +86,34 @@ impl ConnectionEntry {
         let mut life = self.life.lock();
         life.came = life.came.saturating_add(bytes);
         if life.phase == Phase::Body && life.came >= enough {
-            *life = Life::new(Phase::Body);
+            *life = PhaseState::new(Phase::Body);
         }
     }
 
-    /// Its request is read, unless it is at work already.
+    /// Called when its next request is read; does nothing if it is at work already.
     #[cfg_attr(
         not(target_os = "linux"),
         allow(dead_code, reason = "of kept connections, which Linux alone has")
     )]
-    pub(super) fn leave_idle(&self) {
+    pub(super) fn mark_reading(&self) {
         let mut life = self.life.lock();
         if life.phase == Phase::Idle {
-            *life = Life::new(Phase::Body);
+            *life = PhaseState::new(Phase::Body);
         }
     }
 
     /// Returns its place in the order in which connections are given up; `None` for one that is at work. Whoever
     /// sends a request slowly need not have signed in; a new one is soon whole, and may be anybody's.
-    fn rank(&self) -> Option<(Rank, Instant)> {
+    fn rank(&self) -> Option<(EvictionRank, Instant)> {
         let life = self.life.lock();
         let is_slow = life.since.elapsed() >= SLOW_AFTER;
         let rank = match life.phase {
-            Phase::Closing => Rank::Closing,
-            Phase::Head if is_slow => Rank::SlowHead,
-            Phase::Body if is_slow => Rank::SlowBody,
-            Phase::Idle => Rank::Idle,
-            Phase::Head | Phase::Body => Rank::Coming,
-            Phase::Stalled => Rank::Stalled,
+            Phase::Closing => EvictionRank::Closing,
+            Phase::Head if is_slow => EvictionRank::SlowHead,
+            Phase::Body if is_slow => EvictionRank::SlowBody,
+            Phase::Idle => EvictionRank::Idle,
+            Phase::Head | Phase::Body => EvictionRank::Coming,
+            Phase::Stalled => EvictionRank::Stalled,
             Phase::Busy => return None,
         };
         Some((rank, life.since))
@@ -170,7 +171,7 @@ impl ConnectionTable {
             id: entries.next,
             carrier,
             peer,
-            life: Mutex::new(Life::new(Phase::Head)),
+            life: Mutex::new(PhaseState::new(Phase::Head)),
             source: Mutex::default(),
         });
         entries.by_id.insert(entry.id, Arc::clone(&entry));
@@ -196,7 +197,7 @@ impl ConnectionTable {
 
     /// Gives up one that has a stream and makes little of it.
     pub(super) fn give_up_idle(&self) {
-        let may = |rank| matches!(rank, Rank::SlowBody | Rank::Idle);
+        let may = |rank| matches!(rank, EvictionRank::SlowBody | EvictionRank::Idle);
         self.entries.lock().evict(self.share(), may);
     }
 
@@ -241,7 +242,7 @@ impl Entries {
 
     /// Gives up one connection; its thread notices and ends. Those of a visitor with more than the `share` come first, then
     /// the rank decides, then who has more, then the time.
-    fn evict(&mut self, share: usize, may: impl Fn(Rank) -> bool) -> bool {
+    fn evict(&mut self, share: usize, may: impl Fn(EvictionRank) -> bool) -> bool {
         let counts = self.by_source();
         let ranked = self.by_id.values().filter_map(|entry| {
             let (rank, since) = entry.rank().filter(|(rank, _)| may(*rank))?;
@@ -326,7 +327,7 @@ mod tests {
         let table = ConnectionTable::new(lives.len(), lives.len());
         let enter = |(phase, age): (Phase, Duration)| {
             let entry = admit(&table, "127.0.0.1:1").unwrap();
-            entry.enter(phase);
+            entry.set_phase(phase);
             entry.life.lock().since -= age;
             entry
         };
@@ -340,7 +341,7 @@ mod tests {
                 "{left:?}"
             );
             match admit(&table, "127.0.0.1:9") {
-                Some(entry) => entry.enter(Phase::Busy),
+                Some(entry) => entry.set_phase(Phase::Busy),
                 None => assert_eq!(given_up, lives.len() - 1),
             }
         }
@@ -351,14 +352,14 @@ mod tests {
         let table = ConnectionTable::new(2, 2);
         let [body, idle] = [Phase::Body, Phase::Idle].map(|phase| {
             let entry = admit(&table, "127.0.0.1:1").unwrap();
-            entry.enter(phase);
+            entry.set_phase(phase);
             entry.life.lock().since -= SLOW_AFTER;
             entry
         });
         body.note_body(10, 16);
-        assert_eq!(body.rank().unwrap().0, Rank::SlowBody);
+        assert_eq!(body.rank().unwrap().0, EvictionRank::SlowBody);
         body.note_body(6, 16);
-        assert_eq!(body.rank().unwrap().0, Rank::Coming);
+        assert_eq!(body.rank().unwrap().0, EvictionRank::Coming);
         table.give_up_idle();
         assert!(holds(&table, &body) && !holds(&table, &idle));
         table.give_up_idle();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::admitted::{Admitted, Removal};
+use super::admitted::{AdmittedConnection, RemoveOnDrop};
 use super::backend::Backend;
 use super::budget::{Exchanges, within_open_files};
 use super::connection::{self, Work};
@@ -106,7 +106,7 @@ impl StreamServer {
         let Some(entry) = state.table.admit(Arc::new(reset), HERE, false) else {
             return connection::turn_away(state, stream);
         };
-        let _removal = Removal::new(state, &entry);
+        let _removal = RemoveOnDrop::new(state, &entry);
         // Whoever stops the server ends what is in the table by then.
         if !state.is_stopping() {
             connection::serve_stream(state, &entry, stream);
@@ -141,7 +141,10 @@ fn admit(
     let is_counted = !state.is_proxy(peer.ip());
     let socket = Arc::new(socket);
     match state.table.admit(socket.clone(), peer, is_counted) {
-        Some(entry) => threads.serve(Admitted::new(state, entry, socket), Work::Accepted),
+        Some(entry) => threads.serve(
+            AdmittedConnection::new(state, entry, socket),
+            Work::Accepted,
+        ),
         None => {
             connection::turn_away(state, &*socket);
             Ok(())

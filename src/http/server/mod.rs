@@ -46,4 +46,4 @@ pub use listener::StreamServer;
 pub(super) use listener::{Listener, ListenerConfig};
 pub(crate) use parking_lot::{Next, Parkable, Parked, ParkingLot, Steps, carry};
 pub(crate) use proc_net::{ListedSocket, listening};
-pub(crate) use requests::{End, HeadNow, Requests};
+pub(crate) use requests::{ConnectionEnd, HeadNow, RequestReader};

@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use super::connection::{Connection, Held, Work};
+use super::connection::{CarriedState, Connection, Work};
 use super::connection_handler::{After, ConnectionHandler, Progress};
 use super::connection_table::{ConnectionEntry, Phase};
 use super::parking_lot::Next;
@@ -14,10 +14,11 @@ use super::server_state::ServerState;
 /// waiting.
 pub(super) fn read_parked(
     state: &ServerState,
-    (entry, socket): (&Arc<ConnectionEntry>, &TcpStream),
-    held: &mut Held,
+    entry: &Arc<ConnectionEntry>,
+    socket: &TcpStream,
+    held: &mut CarriedState,
 ) -> Next<Work> {
-    with_parked(state, (entry, socket), held, |connection, handler| {
+    with_parked(state, entry, socket, held, |connection, handler| {
         connection.read_now(handler)
     })
 }
@@ -25,10 +26,11 @@ pub(super) fn read_parked(
 /// Goes on with what was begun: the upstream has something to tell.
 pub(super) fn go_on_parked(
     state: &ServerState,
-    (entry, socket): (&Arc<ConnectionEntry>, &TcpStream),
-    held: &mut Held,
+    entry: &Arc<ConnectionEntry>,
+    socket: &TcpStream,
+    held: &mut CarriedState,
 ) -> Next<Work> {
-    with_parked(state, (entry, socket), held, |connection, handler| {
+    with_parked(state, entry, socket, held, |connection, handler| {
         let progress = handler.go_on(connection);
         connection.parked(progress)
     })
@@ -36,8 +38,9 @@ pub(super) fn go_on_parked(
 
 fn with_parked(
     state: &ServerState,
-    (entry, socket): (&Arc<ConnectionEntry>, &TcpStream),
-    held: &mut Held,
+    entry: &Arc<ConnectionEntry>,
+    socket: &TcpStream,
+    held: &mut CarriedState,
     step: impl FnOnce(&mut Connection<'_, &TcpStream>, &mut dyn ConnectionHandler) -> Next<Work>,
 ) -> Next<Work> {
     let mut connection = Connection::new(state, entry, socket, &mut held.inbox);
@@ -68,7 +71,7 @@ impl Connection<'_, &TcpStream> {
         };
         // A waiting one is at work, as it says itself.
         if matches!(next, Next::Needs(_)) {
-            self.entry.leave_idle();
+            self.entry.mark_reading();
         }
         next
     }
@@ -79,13 +82,13 @@ impl Connection<'_, &TcpStream> {
             Progress::Waits => Next::Waits,
             Progress::NeedsThread => Next::Needs(Work::Finish),
             Progress::Done(After::Keep) if self.state.is_stopping() => {
-                Next::Needs(Work::End(After::Close))
+                Next::Needs(Work::ConnectionEnd(After::Close))
             }
             Progress::Done(After::Keep) => {
-                self.entry.enter(Phase::Idle);
+                self.entry.set_phase(Phase::Idle);
                 Next::Idle
             }
-            Progress::Done(after) => Next::Needs(Work::End(after)),
+            Progress::Done(after) => Next::Needs(Work::ConnectionEnd(after)),
         }
     }
 }

@@ -79,32 +79,32 @@ pub(crate) struct Parked<T> {
 pub(crate) struct ParkingLot<T> {
     sockets: Sockets,
     waker: Waker,
-    ready: Mutex<Ready>,
-    lot: Mutex<Lot<T>>,
+    ready: Mutex<ReadyConnections>,
+    lot: Mutex<LotState<T>>,
 }
 
 /// Connections of which the waker was woken.
 #[derive(Default)]
-struct Ready {
+struct ReadyConnections {
     ids: Vec<u64>,
     /// True if the waiting thread does not know of them: it must be woken.
     is_waited_for: bool,
 }
 
-struct Lot<T> {
+struct LotState<T> {
     parked: CountedMap<Parked<T>>,
     is_closed: bool,
 }
 
 /// Wakes the lot for one connection.
-struct OfOne<T> {
+struct ConnectionWaker<T> {
     lot: Arc<ParkingLot<T>>,
     id: u64,
 }
 
-impl<T: Parkable> Wake for OfOne<T> {
+impl<T: Parkable> Wake for ConnectionWaker<T> {
     fn wake(self: Arc<Self>) {
-        self.lot.is_ready(self.id);
+        self.lot.mark_ready(self.id);
     }
 }
 
@@ -114,7 +114,7 @@ impl<T: Parkable> ParkingLot<T> {
             sockets: Sockets::new()?,
             waker: Waker::new()?,
             ready: Mutex::default(),
-            lot: Mutex::new(Lot {
+            lot: Mutex::new(LotState {
                 parked: CountedMap::default(),
                 is_closed: false,
             }),
@@ -126,7 +126,7 @@ impl<T: Parkable> ParkingLot<T> {
     /// Waker for a connection with this number.
     pub(crate) fn waker(self: &Arc<Self>, id: u64) -> task::Waker {
         let lot = Arc::clone(self);
-        task::Waker::from(Arc::new(OfOne { lot, id }))
+        task::Waker::from(Arc::new(ConnectionWaker { lot, id }))
     }
 
     /// Takes a connection that waits for its next request. One that cannot be waited for is dropped.
@@ -171,10 +171,10 @@ impl<T: Parkable> ParkingLot<T> {
         if readable.contains(&WAKER_TOKEN) {
             self.waker.clear();
         }
-        let mut told = self.ready.lock();
-        told.is_waited_for = false;
-        ready.append(&mut told.ids);
-        drop(told);
+        let mut woken = self.ready.lock();
+        woken.is_waited_for = false;
+        ready.append(&mut woken.ids);
+        drop(woken);
         !self.lot().is_closed
     }
 
@@ -183,7 +183,7 @@ impl<T: Parkable> ParkingLot<T> {
         self.lot().parked.remove(&id)
     }
 
-    /// The other way.
+    /// Puts them back after a step.
     fn put_back(&self, parked: impl IntoIterator<Item = Parked<T>>) {
         let mut lot = self.lot();
         for parked in parked {
@@ -191,7 +191,7 @@ impl<T: Parkable> ParkingLot<T> {
         }
     }
 
-    /// It is not polled any more.
+    /// Removes its socket from the poll.
     fn release(&self, parked: Parked<T>) -> T {
         if let Some(socket) = parked.one.socket() {
             // One that is not polled already is as good.
@@ -202,7 +202,7 @@ impl<T: Parkable> ParkingLot<T> {
 
     /// Connections that have waited for their answer for longer than `patience`, or for their next request for longer
     /// than `idle`; and when the next one has.
-    fn late(&self, now: Instant, (patience, idle): (Duration, Duration)) -> (Vec<u64>, Instant) {
+    fn late(&self, now: Instant, patience: Duration, idle: Duration) -> (Vec<u64>, Instant) {
         let (mut late, mut next) = (Vec::new(), now + idle);
         for (id, parked) in &self.lot().parked {
             let until = parked.since + if parked.waits { patience } else { idle };
@@ -227,8 +227,8 @@ impl<T: Parkable> ParkingLot<T> {
         drop(left);
     }
 
-    /// A connection's waker was woken.
-    fn is_ready(&self, id: u64) {
+    /// Adds a connection whose waker was woken.
+    fn mark_ready(&self, id: u64) {
         let mut ready = self.ready.lock();
         ready.ids.push(id);
         let wakes = std::mem::take(&mut ready.is_waited_for);
@@ -245,7 +245,7 @@ impl<T: Parkable> ParkingLot<T> {
         ready.is_waited_for
     }
 
-    fn lot(&self) -> MutexGuard<'_, Lot<T>> {
+    fn lot(&self) -> MutexGuard<'_, LotState<T>> {
         self.lot.lock()
     }
 }
@@ -261,7 +261,7 @@ pub(crate) fn carry<T: Parkable, S: Steps<T>>(steps: &Arc<S>, lot: &ParkingLot<T
         let woken = ready.drain(..).map(|id| (id, true));
         let of_sockets = readable.iter().map(|id| (*id, false));
         for (id, is_woken) in woken.chain(of_sockets) {
-            let step = contained(|| step(steps, lot, (id, is_woken), now));
+            let step = contained(|| step(steps, lot, id, is_woken, now));
             moved.extend(step.flatten());
         }
         if !moved.is_empty() {
@@ -277,11 +277,12 @@ pub(crate) fn carry<T: Parkable, S: Steps<T>>(steps: &Arc<S>, lot: &ParkingLot<T
     lot.clear();
 }
 
-/// One that has moved is given back: it may have something to send.
+/// Runs one step of a connection. Returns it if it may have something to send.
 fn step<T: Parkable, S: Steps<T>>(
     steps: &Arc<S>,
     lot: &ParkingLot<T>,
-    (id, is_woken): (u64, bool),
+    id: u64,
+    is_woken: bool,
     now: Instant,
 ) -> Option<Parked<T>> {
     let mut parked = lot.take(id)?;
@@ -310,7 +311,7 @@ fn end_late<T: Parkable, S: Steps<T>>(
     lot: &ParkingLot<T>,
     now: Instant,
 ) -> Instant {
-    let (late, next) = lot.late(now, (PATIENCE, steps.idle_time()));
+    let (late, next) = lot.late(now, PATIENCE, steps.idle_time());
     for parked in late.into_iter().filter_map(|id| lot.take(id)) {
         if parked.waits {
             steps.leave(lot.release(parked), steps.overdue());
@@ -321,7 +322,7 @@ fn end_late<T: Parkable, S: Steps<T>>(
     next
 }
 
-/// One that breaks off has ended, and is no reason that others do.
+/// Runs a step; a panic ends its connection and no other.
 fn contained<T>(step: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(step)).ok()
 }

@@ -23,14 +23,14 @@ pub(super) const PIECE: usize = 4 * 1024;
 const OWN_ANSWER: Duration = Duration::from_secs(5);
 
 /// Requests of one client.
-pub(crate) struct Requests<S> {
+pub(crate) struct RequestReader<S> {
     pub(crate) stream: S,
     /// Bytes that have arrived and are not yet used.
     pub(crate) inbox: Vec<u8>,
 }
 
-/// Why a connection ends.
-pub(crate) enum End {
+/// End of a connection.
+pub(crate) enum ConnectionEnd {
     /// Nothing is left to say.
     Silent,
     /// The connection is a tunnel's now.
@@ -53,14 +53,14 @@ pub(crate) enum HeadNow {
 }
 
 /// Limits the pace of a body: so many bytes in each stretch of time.
-struct Progress {
+struct BodyPace {
     until: Instant,
     wanted: usize,
 }
 
-impl<S: ClientStream> Requests<S> {
-    pub(crate) fn new(stream: S, inbox: Vec<u8>) -> Requests<S> {
-        Requests { stream, inbox }
+impl<S: ClientStream> RequestReader<S> {
+    pub(crate) fn new(stream: S, inbox: Vec<u8>) -> RequestReader<S> {
+        RequestReader { stream, inbox }
     }
 
     /// The next request. The wait for its first byte is `first_wait`; from there on, when `begins` is called, the whole
@@ -70,7 +70,7 @@ impl<S: ClientStream> Requests<S> {
         limits: &Limits,
         first_wait: Duration,
         begins: impl Fn(),
-    ) -> Result<Head, End> {
+    ) -> Result<Head, ConnectionEnd> {
         let mut scan = HeadScan::default();
         let mut until = Instant::now() + first_wait;
         loop {
@@ -120,9 +120,10 @@ impl<S: ClientStream> Requests<S> {
     pub(crate) fn read_body(
         &mut self,
         head: &Head,
-        (limits, most): (&Limits, usize),
+        limits: &Limits,
+        most: usize,
         mut may_hold: impl FnMut(usize) -> bool,
-    ) -> Result<Vec<u8>, End> {
+    ) -> Result<Vec<u8>, ConnectionEnd> {
         if let Framing::Length(length) = head.framing
             && usize::try_from(length).map_or(true, |length| length > most)
         {
@@ -133,7 +134,7 @@ impl<S: ClientStream> Requests<S> {
             self.ask_for_body(head)?;
         }
         let mut bytes = Vec::new();
-        let mut progress = Progress::begin(limits);
+        let mut pace = BodyPace::begin(limits);
         loop {
             self.take_body(&mut body, &mut bytes)?;
             if bytes.len() > most {
@@ -145,15 +146,15 @@ impl<S: ClientStream> Requests<S> {
             if body.is_done() {
                 return Ok(bytes);
             }
-            progress.note(limits, bytes.len());
-            if !self.fill(progress.until)? {
+            pace.note(limits, bytes.len());
+            if !self.fill(pace.until)? {
                 return Err(late(true, "the request body"));
             }
         }
     }
 
     /// Tells a client that waits for it to send its body (RFC 9110 section 10.1.1).
-    pub(super) fn ask_for_body(&mut self, head: &Head) -> Result<(), End> {
+    pub(super) fn ask_for_body(&mut self, head: &Head) -> Result<(), ConnectionEnd> {
         if head.expects_continue && self.inbox.is_empty() {
             self.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
         }
@@ -238,13 +239,13 @@ impl<S: ClientStream> Requests<S> {
     }
 
     /// Waits for more; false when `until` has passed.
-    fn fill(&mut self, until: Instant) -> Result<bool, End> {
+    fn fill(&mut self, until: Instant) -> Result<bool, ConnectionEnd> {
         loop {
             match self.receive(PIECE) {
-                Ok(0) => return Err(End::Silent),
+                Ok(0) => return Err(ConnectionEnd::Silent),
                 Ok(_) => return Ok(true),
                 failed if would_block(&failed) => {}
-                Err(_) => return Err(End::Silent),
+                Err(_) => return Err(ConnectionEnd::Silent),
             }
             if !self.wait(until)? {
                 return Ok(false);
@@ -253,10 +254,10 @@ impl<S: ClientStream> Requests<S> {
     }
 
     /// Waits until there is something to read, where nothing was; false when `until` has passed.
-    fn wait(&self, until: Instant) -> Result<bool, End> {
+    fn wait(&self, until: Instant) -> Result<bool, ConnectionEnd> {
         let [(readable, flags), _] = self.stream.wanted(true, false);
         let ready = poll_until([(&readable, flags)], Some(until));
-        let [ready] = ready.map_err(|_| End::Silent)?;
+        let [ready] = ready.map_err(|_| ConnectionEnd::Silent)?;
         Ok(!ready.is_empty())
     }
 
@@ -269,33 +270,35 @@ impl<S: ClientStream> Requests<S> {
     }
 
     /// Writes something small.
-    fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), End> {
+    fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), ConnectionEnd> {
         let until = Instant::now() + OWN_ANSWER;
         while !bytes.is_empty() {
             match self.stream.write(bytes) {
                 Ok(sent) => bytes = bytes.get(sent..).expect("no more is sent than there is"),
                 failed if would_block(&failed) => self.wait_for_room(until)?,
-                Err(_) => return Err(End::Silent),
+                Err(_) => return Err(ConnectionEnd::Silent),
             }
         }
         Ok(())
     }
 
-    fn wait_for_room(&mut self, until: Instant) -> Result<(), End> {
+    fn wait_for_room(&mut self, until: Instant) -> Result<(), ConnectionEnd> {
         let [(one, of_one), (other, of_other)] =
             self.stream.watched(PollFlags::OUT | PollFlags::HUP);
         let polled = poll_until([(&one, of_one), (&other, of_other)], Some(until));
-        let ready = self.stream.ready(polled.map_err(|_| End::Silent)?);
+        let ready = self
+            .stream
+            .ready(polled.map_err(|_| ConnectionEnd::Silent)?);
         if ready.is_empty() || ready.intersects(BROKEN) {
-            return Err(End::Silent);
+            return Err(ConnectionEnd::Silent);
         }
         Ok(())
     }
 }
 
-impl Progress {
-    fn begin(limits: &Limits) -> Progress {
-        Progress {
+impl BodyPace {
+    fn begin(limits: &Limits) -> BodyPace {
+        BodyPace {
             until: Instant::now() + limits.body_stall,
             wanted: limits.body_progress,
         }
@@ -303,36 +306,36 @@ impl Progress {
 
     fn note(&mut self, limits: &Limits, arrived: usize) {
         if arrived >= self.wanted {
-            let next = Progress::begin(limits);
+            let next = BodyPace::begin(limits);
             self.until = next.until;
             self.wanted = arrived + next.wanted;
         }
     }
 }
 
-impl From<Refusal> for End {
-    fn from(refusal: Refusal) -> End {
-        End::Refused(refusal, false)
+impl From<Refusal> for ConnectionEnd {
+    fn from(refusal: Refusal) -> ConnectionEnd {
+        ConnectionEnd::Refused(refusal, false)
     }
 }
 
-impl From<After> for Result<(), End> {
-    fn from(after: After) -> Result<(), End> {
+impl From<After> for Result<(), ConnectionEnd> {
+    fn from(after: After) -> Result<(), ConnectionEnd> {
         match after {
             After::Keep => Ok(()),
-            After::Close => Err(End::Finished),
-            After::Reset => Err(End::Reset),
-            After::Drop => Err(End::Silent),
+            After::Close => Err(ConnectionEnd::Finished),
+            After::Reset => Err(ConnectionEnd::Reset),
+            After::Drop => Err(ConnectionEnd::Silent),
         }
     }
 }
 
 /// A connection that never began a request is closed without a word.
-fn late(begun: bool, what: &str) -> End {
+fn late(begun: bool, what: &str) -> ConnectionEnd {
     if begun {
         Refusal::new(408, format!("{what} took too long")).into()
     } else {
-        End::Silent
+        ConnectionEnd::Silent
     }
 }
 

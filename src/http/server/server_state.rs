@@ -42,7 +42,7 @@ impl ServerState {
         self.is_stopping() || self.draining.load(Ordering::Relaxed)
     }
 
-    /// How many requests can run at once.
+    /// Number of requests that can run at once.
     pub(super) fn capacity(&self) -> usize {
         self.table.max.min(self.exchanges.for_sites())
     }
@@ -58,7 +58,7 @@ impl ServerState {
     /// A gateway counts what it does not get to see.
     pub(super) fn note_refused(&self, refusal: &Refusal) {
         if let Some(gateway) = &self.gateway {
-            gateway.refused(refusal.status);
+            gateway.count_refused(refusal.status);
         }
     }
 

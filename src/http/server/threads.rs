@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::admitted::Admitted;
+use super::admitted::AdmittedConnection;
 use super::connection::{self, Work};
 use super::parked;
 use super::parking_lot::{Next, Parked, ParkingLot, Steps, carry};
@@ -22,7 +22,7 @@ use crate::sync::{Thread, spawn};
 pub(super) struct Threads {
     state: Arc<ServerState>,
     /// Made for the first connection of a gateway; none where that failed.
-    lot: OnceLock<Option<Arc<ParkingLot<Admitted>>>>,
+    lot: OnceLock<Option<Arc<ParkingLot<AdmittedConnection>>>>,
 }
 
 impl Threads {
@@ -34,7 +34,7 @@ impl Threads {
     }
 
     /// Serves a connection on a thread. An error says that there is none for it, and it has ended.
-    pub(super) fn serve(self: &Arc<Self>, one: Admitted, work: Work) -> io::Result<()> {
+    pub(super) fn serve(self: &Arc<Self>, one: AdmittedConnection, work: Work) -> io::Result<()> {
         let thread = match self.state.gateway {
             Some(_) => Thread::HttpConnOfGateway,
             None => Thread::HttpConn,
@@ -47,11 +47,16 @@ impl Threads {
 }
 
 impl Threads {
-    fn run(self: &Arc<Self>, mut one: Admitted, work: Work) {
+    fn run(self: &Arc<Self>, mut one: AdmittedConnection, work: Work) {
         let lot = self.lot();
         let waker = lot.map(|lot| lot.waker(one.entry.id));
-        let client = (&one.entry, &*one.socket);
-        let is_parked = connection::serve(&self.state, client, &mut one.held, work, waker.as_ref());
+        let AdmittedConnection {
+            entry,
+            socket,
+            held,
+            ..
+        } = &mut one;
+        let is_parked = connection::serve(&self.state, entry, socket, held, work, waker.as_ref());
         if let Some(lot) = lot.filter(|_| is_parked)
             && let Err(error) = lot.park(one)
         {
@@ -66,7 +71,7 @@ impl Threads {
         }
     }
 
-    fn lot(self: &Arc<Self>) -> Option<&Arc<ParkingLot<Admitted>>> {
+    fn lot(self: &Arc<Self>) -> Option<&Arc<ParkingLot<AdmittedConnection>>> {
         self.state.gateway.as_ref()?;
         let start = || {
             let failed =
@@ -76,7 +81,7 @@ impl Threads {
         self.lot.get_or_init(start).as_ref()
     }
 
-    fn start_lot(self: &Arc<Self>) -> io::Result<Arc<ParkingLot<Admitted>>> {
+    fn start_lot(self: &Arc<Self>) -> io::Result<Arc<ParkingLot<AdmittedConnection>>> {
         let lot = Arc::new(ParkingLot::new()?);
         let (threads, own) = (Arc::clone(self), Arc::clone(&lot));
         // A thread because it waits; ends with the server.
@@ -85,21 +90,20 @@ impl Threads {
     }
 }
 
-impl Steps<Admitted> for Threads {
+impl Steps<AdmittedConnection> for Threads {
     type Work = Work;
 
     /// The waker is the upstream's, the socket the client's.
-    fn next(&self, parked: &mut Parked<Admitted>, is_woken: bool) -> Next<Work> {
-        let Admitted {
+    fn next(&self, parked: &mut Parked<AdmittedConnection>, is_woken: bool) -> Next<Work> {
+        let AdmittedConnection {
             entry,
             socket,
             held,
             ..
         } = &mut parked.one;
-        let client = (&*entry, &**socket);
         match (parked.waits, is_woken) {
-            (false, false) => parked::read_parked(&self.state, client, held),
-            (true, true) => parked::go_on_parked(&self.state, client, held),
+            (false, false) => parked::read_parked(&self.state, entry, socket, held),
+            (true, true) => parked::go_on_parked(&self.state, entry, socket, held),
             // The client has left, or sends the next request already.
             (true, false) => Next::Needs(Work::Finish),
             (false, true) => {
@@ -111,7 +115,7 @@ impl Steps<Admitted> for Threads {
         }
     }
 
-    fn leave(self: &Arc<Self>, one: Admitted, work: Work) {
+    fn leave(self: &Arc<Self>, one: AdmittedConnection, work: Work) {
         if let Err(error) = self.serve(one, work) {
             log::warn!("http: cannot serve a connection: {error}");
         }

@@ -69,7 +69,7 @@ pub(super) fn replace(core: &Arc<AppState>, request: &Request) -> Answer {
     let app = core.apps.replace(id(request), input).map_err(failed)?;
     log::info!("application '{}': changed", app.name);
     core.end_in_time(&app);
-    core.connections.application_has_changed(&app.id);
+    core.connections.notify_application_changed(&app.id);
     core.retire_unused_main_tunnels();
     Ok(Response::ok(with_connection(core, &app)))
 }
@@ -83,7 +83,7 @@ pub(super) fn renew_code(core: &Arc<AppState>, request: &Request) -> Answer {
     }
     let app = core.apps.renew_code(&app.id).map_err(failed)?;
     log::info!("application '{}': new code", app.name);
-    core.connections.application_has_changed(&app.id);
+    core.connections.notify_application_changed(&app.id);
     Ok(Response::ok(with_connection(core, &app)))
 }
 

@@ -38,7 +38,7 @@ pub(super) fn trust(core: &Arc<AppState>, request: &Request) -> Answer {
         trusted.map_err(|error| ApiError::internal(error.to_string()))?;
     }
     log::warn!("the changed host key {fingerprint} of {server} is now trusted");
-    core.connections.host_key_is_trusted(server);
+    core.connections.retry_with_trusted_key(server);
     for tunnel in main_tunnels().filter_map(|main| main.tunnel.as_ref()) {
         tunnel.retry_now();
     }

@@ -188,11 +188,11 @@ fn apart(
 
 fn version(core: &Arc<AppState>, _: &Request) -> Answer {
     let servers = core.choice.now();
-    let stands_in = servers.as_ref().is_ok_and(CurrentServers::stands_in);
-    let stand_in = stands_in.then(|| core.choice.stand_in());
-    let mut notices = stand_in
+    let uses_local_relay = servers.as_ref().is_ok_and(CurrentServers::uses_local_relay);
+    let local_relay = uses_local_relay.then(|| core.choice.local_relay());
+    let mut notices = local_relay
         .as_ref()
-        .map_or_else(Vec::new, |stand_in| stand_in.notices.clone());
+        .map_or_else(Vec::new, |local_relay| local_relay.notices.clone());
     notices.extend(core.notices.iter().cloned());
     notices.extend(core.audit.trouble());
     notices.extend(servers.as_ref().err().map(ToString::to_string));
@@ -207,7 +207,7 @@ fn version(core: &Arc<AppState>, _: &Request) -> Answer {
     Ok(Response::ok(Version {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         server: default.map(|server| server.to_string()),
-        embedded: stand_in.is_some_and(|stand_in| stand_in.is_embedded),
+        embedded: local_relay.is_some_and(|local_relay| local_relay.is_embedded),
         insecure: core.choice.insecure,
         notices,
         network_variables: Some(network_variables()),

@@ -30,7 +30,7 @@ pub(super) fn put(core: &Arc<AppState>, request: &Request) -> Answer {
     core.choice.store.put(&server, wanted).map_err(failed)?;
     log::info!("server {}: saved", server.origin());
     if matters {
-        core.connections.server_has_changed(server.origin());
+        core.connections.notify_server_changed(server.origin());
     }
     core.retire_unused_main_tunnels();
     Ok(Response::ok(ServersView::of(core)?.shown(&server)))
@@ -104,7 +104,7 @@ impl<'a> ServersView<'a> {
         })
     }
 
-    /// Those of the list, those of the applications, and the one of all.
+    /// Servers of the list, of the applications, and the one of all.
     fn origins(&self) -> Vec<ServerUrl> {
         let kept = self.servers.list.all();
         let kept = kept.filter_map(|(_, known)| ServerUrl::parse(&known.url, true).ok());
@@ -124,9 +124,9 @@ impl<'a> ServersView<'a> {
         let is_of_all = |server: &ServerUrl| server.origin() == origin;
         let of_all = self.servers.default().ok().flatten();
         let is_used = of_all.as_ref().is_some_and(is_of_all);
-        let is_stand_in = self.core.choice.is_stand_in(origin);
+        let is_local_relay = self.core.choice.is_local_relay(origin);
         let is_default =
-            self.servers.list.is_default(origin) || (self.servers.stands_in() && is_used);
+            self.servers.list.is_default(origin) || (self.servers.uses_local_relay() && is_used);
         let main_tunnel = self.main_tunnels.get(origin);
         let (status, error, hint) = self.status(origin, main_tunnel);
         let applications = self.users.iter().filter(|(_, used)| is_of_all(used));
@@ -136,7 +136,7 @@ impl<'a> ServersView<'a> {
             default: is_default,
             named: is_used && self.core.choice.named.is_some(),
             known: known.is_some(),
-            on_this_machine: is_stand_in,
+            on_this_machine: is_local_relay,
             has_enroll_token: self.servers.token(origin).is_some(),
             status,
             main_tunnel: main_tunnel.cloned(),
@@ -185,7 +185,7 @@ impl<'a> ServersView<'a> {
         }
         let credentials = self.core.credentials.load(origin).ok()?;
         let tunnel_server = Connector::of(origin, &credentials)?.endpoint().ok()?;
-        let known = self.core.known.told_by(origin);
+        let known = self.core.known.named_by(origin);
         known.fingerprint(&tunnel_server.server())
     }
 }

@@ -81,7 +81,7 @@ impl AppConfig {
     }
 
     /// True if the settings that apply at once are the same.
-    pub fn has_terms_of(&self, other: &Self) -> bool {
+    pub fn has_same_terms(&self, other: &Self) -> bool {
         let mut terms = FIELDS.iter().filter(|field| field.effect == Effect::AtOnce);
         self.admits_as(other) && !terms.any(|field| self.differs(field, other))
     }

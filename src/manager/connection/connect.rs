@@ -19,7 +19,7 @@ use crossbeam_channel::{Receiver, at, never, select};
 use super::error::{ConnectError, Ended};
 use super::map::NewConnection;
 use super::outages::is_of_server;
-use super::record::Owner;
+use super::record::ConnectionOwner;
 use super::relays::RelayWatch;
 use super::result::{ConnectResult, EXPIRED, EXTEND};
 use super::sequence::{ConnectionWork, HeldResources};
@@ -94,8 +94,13 @@ pub(crate) fn leave(core: &Arc<AppState>, origin: &str) {
 }
 
 /// Does the work and waits for the stop signal. `predecessor` is closed when the application's earlier connection is over.
-fn run(core: &Arc<AppState>, record: &Owner, app: AppConfig, predecessor: Option<&Receiver<()>>) {
-    let _contained = Contained(record);
+fn run(
+    core: &Arc<AppState>,
+    record: &ConnectionOwner,
+    app: AppConfig,
+    predecessor: Option<&Receiver<()>>,
+) {
+    let _fail_on_panic = FailOnPanic(record);
     if let Some(predecessor) = predecessor {
         // One that takes longer loses its tunnel to this one.
         let _ = predecessor.recv_timeout(PREDECESSOR_WAIT);
@@ -108,7 +113,7 @@ fn run(core: &Arc<AppState>, record: &Owner, app: AppConfig, predecessor: Option
     {
         let app = work.app;
         work.app = AppConfig {
-            // Of what is saved it is told where it has another name; what goes with its command is to have it each time.
+            // A saved application is warned about another name; a temporary one requires its name each time.
             site_name_required: app.temporary && app.site_name_required,
             ..core.apps.find(&app.id).unwrap_or(app)
         };
@@ -140,9 +145,9 @@ fn has_moved(tunnel: &TunnelGroup) -> bool {
 }
 
 /// A connection whose thread panics has failed; one that has ended otherwise is not changed by this.
-struct Contained<'a>(&'a Owner);
+struct FailOnPanic<'a>(&'a ConnectionOwner);
 
-impl Drop for Contained<'_> {
+impl Drop for FailOnPanic<'_> {
     fn drop(&mut self) {
         let error = "the connection's work broke off: this is a fault of the program";
         self.0.fail(ConnectError::local(error), None);
@@ -153,21 +158,21 @@ impl Drop for Contained<'_> {
 struct Rounds {
     pauses: Pauses,
     /// Error of the last round, so that an outage is logged once.
-    logged: String,
+    last_error: String,
 }
 
 impl Rounds {
     fn new() -> Self {
         Self {
             pauses: pauses(),
-            logged: String::new(),
+            last_error: String::new(),
         }
     }
 
     /// A round has succeeded: the next failure is a new one.
     fn reset(&mut self) {
         self.pauses.reset();
-        self.logged.clear();
+        self.last_error.clear();
     }
 
     /// The pause before the next round.
@@ -175,11 +180,11 @@ impl Rounds {
         self.pauses.next()
     }
 
-    /// Checks whether this failure was already logged.
-    fn was_logged(&mut self, error: &str) -> bool {
-        let was_logged = self.logged == error;
-        error.clone_into(&mut self.logged);
-        was_logged
+    /// Sets the last error; true if it was the same before.
+    fn set_error(&mut self, error: &str) -> bool {
+        let is_same = self.last_error == error;
+        error.clone_into(&mut self.last_error);
+        is_same
     }
 }
 
@@ -192,7 +197,7 @@ impl ConnectionWork<'_> {
     /// One round; gives back what it held. None at the stop signal.
     fn round(&self, rounds: &mut Rounds) -> Option<ConnectError> {
         let mut held = HeldResources::default();
-        self.record.record_as(&self.app, &self.core.audit);
+        self.record.set_recording(&self.app, &self.core.audit);
         let work = ConnectionWork {
             app: self.app.clone(),
             ..*self
@@ -221,11 +226,15 @@ impl ConnectionWork<'_> {
         let class = error.class.unwrap_or(ErrorClass::Local);
         let is_servers = error.is_of_tunnel || is_of_server(class);
         let level = if is_servers && !self.core.tunnels.is_main_connected(&origin) {
-            if self.core.connections.server_is_away(&origin, class, &line) {
+            if self
+                .core
+                .connections
+                .note_server_away(&origin, class, &line)
+            {
                 return;
             }
             log::Level::Debug
-        } else if rounds.was_logged(&error.error) {
+        } else if rounds.set_error(&error.error) {
             log::Level::Debug
         } else {
             log::Level::Warn
@@ -271,11 +280,11 @@ impl ConnectionWork<'_> {
             .apps
             .with_code(self.app)
             .map_err(|error| ConnectError::local(error.to_string()))?;
-        self.record.change().make_from(&self.app);
+        self.record.change().set_active_settings(&self.app);
         loop {
             let begun = Instant::now();
             let (site, tunnel, mut health) = self.sequence(held)?;
-            self.completed(site);
+            self.finish_sequence(site);
             rounds.reset();
             self.serve(held, &tunnel, &mut health)?;
             let (what, pause) = if has_moved(&tunnel) {
@@ -288,7 +297,7 @@ impl ConnectionWork<'_> {
                 self.app.name
             );
             // Its words are shown until the next step begins.
-            self.record.change().go(Event::TunnelLost);
+            self.record.change().apply_event(Event::TunnelLost);
             // All but the web client is given back.
             (held.tunnel, held.port) = (None, None);
             self.pause(pause.saturating_sub(begun.elapsed()))?;
@@ -296,7 +305,7 @@ impl ConnectionWork<'_> {
     }
 
     /// Step 7.
-    fn completed(&self, site: ConnectResult) {
+    fn finish_sequence(&self, site: ConnectResult) {
         log::info!("application '{}': connected", self.app.name);
         self.core.connections.note_connected(&self.app.id);
         let mut status = self.record.change();
@@ -311,7 +320,7 @@ impl ConnectionWork<'_> {
             );
         }
         // The saved one is as new now.
-        self.record.change().is_being_noted = false;
+        self.record.change().is_saving_server = false;
     }
 
     /// The URL of the server that it stays with from now on, where it names none and did not before: the relay on this
@@ -321,10 +330,10 @@ impl ConnectionWork<'_> {
         let origin = server.origin();
         let used = Some(server.to_string());
         let is_known = self.app.server.is_some() || self.app.used_server == used;
-        if is_known || !self.record.is_through(origin) || self.core.choice.is_stand_in(origin) {
+        if is_known || !self.record.is_through(origin) || self.core.choice.is_local_relay(origin) {
             return None;
         }
-        self.record.change().make_from(&AppConfig {
+        self.record.change().set_active_settings(&AppConfig {
             used_server: used.clone(),
             ..self.app.clone()
         });
@@ -340,27 +349,27 @@ impl ConnectionWork<'_> {
         health: &mut HealthWatch,
     ) -> Result<(), Ended> {
         // Changes made while it was connecting come first.
-        let (mut pauses, mut owed) = (pauses(), Some(Instant::now()));
+        let (mut pauses, mut pending) = (pauses(), Some(Instant::now()));
         let mut relays = RelayWatch::new(tunnel);
         loop {
-            let looks = (relays.look, &held.misses());
-            match health.run(self.record, &tunnel.ended(), owed, looks) {
+            let (due, misses) = (relays.look, held.misses());
+            match health.run(self.record, &tunnel.ended(), pending, due, &misses) {
                 WatchEnd::Stopped => return Err(Ended::Stopped),
                 // Both may be true at once, as at the program's end.
                 WatchEnd::TunnelEnded => return self.still_wanted(),
                 WatchEnd::Changed => match self.apply(held, tunnel, &mut pauses) {
-                    Ok(Applied::Done) => owed = None,
-                    Ok(Applied::Owed(again)) => owed = Some(again),
-                    Ok(Applied::Elsewhere) => return self.still_wanted(),
+                    Ok(Applied::Done) => pending = None,
+                    Ok(Applied::Pending(again)) => pending = Some(again),
+                    Ok(Applied::Moved) => return self.still_wanted(),
                     Err(ended) => {
                         // It was connected until now.
-                        self.record.change().go(Event::TunnelLost);
+                        self.record.change().apply_event(Event::TunnelLost);
                         return Err(ended);
                     }
                 },
                 WatchEnd::Due => match self.look_for_relays(held, tunnel, &mut relays)? {
-                    Applied::Elsewhere => return self.still_wanted(),
-                    Applied::Done | Applied::Owed(_) => {}
+                    Applied::Moved => return self.still_wanted(),
+                    Applied::Done | Applied::Pending(_) => {}
                 },
             }
         }
@@ -376,7 +385,7 @@ impl ConnectionWork<'_> {
         }
     }
 
-    /// One that was removed or ended while its connection began has none, nor a record that says so for ever.
+    /// Ends the connection of an application that was removed or ended while it began.
     fn still_wanted(&self) -> Result<(), Ended> {
         let stored = self.core.apps.find(&self.app.id);
         if let Ok(stored) = &stored {
@@ -413,7 +422,7 @@ mod tests {
         rounds.reset();
         assert!(rounds.pause() <= FIRST_PAUSE);
         assert!(
-            !rounds.was_logged("gone") && rounds.was_logged("gone") && !rounds.was_logged("other")
+            !rounds.set_error("gone") && rounds.set_error("gone") && !rounds.set_error("other")
         );
     }
 }

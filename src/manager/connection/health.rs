@@ -6,27 +6,27 @@ use crate::api::Word;
 pub(super) use crate::api::{Health, HealthState};
 use crate::store::time::rfc3339;
 
-/// Why an application is of no use to visitors.
+/// Failure of a health check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failing {
+pub(super) struct HealthFailure {
     /// Error.
     pub(super) error: String,
     /// Hint; none if the error contains it.
     pub(super) hint: Option<&'static str>,
 }
 
-impl From<String> for Failing {
+impl From<String> for HealthFailure {
     fn from(error: String) -> Self {
         Self { error, hint: None }
     }
 }
 
 /// Result of a health check.
-pub(super) type Answer = Result<(), Failing>;
+pub(super) type HealthResult = Result<(), HealthFailure>;
 
 impl Health {
-    /// Takes an answer; true where the state is another now.
-    pub(super) fn take(&mut self, answer: Answer) -> bool {
+    /// Applies a result; true if the state has changed.
+    pub(super) fn take(&mut self, answer: HealthResult) -> bool {
         let state = match answer {
             Ok(()) => HealthState::Ok,
             Err(_) => HealthState::Failing,

@@ -9,8 +9,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
 use super::error::ConnectError;
 use super::outages::Outages;
-use super::places::Places;
-use super::record::{ConnectionRecord, Owner};
+use super::places::ServerAddresses;
+use super::record::{ConnectionOwner, ConnectionRecord, RecordNumbers};
 use super::result::{ConnectResult, HostKey};
 use super::state::{ConnectionState, Event};
 use crate::api::ErrorClass;
@@ -25,22 +25,22 @@ pub const MAX_ACTIVE: usize = crate::limits::CONNECTED;
 #[derive(Default)]
 pub(crate) struct Connections {
     map: Mutex<ConnectionMap>,
-    /// Where servers are.
-    pub(super) places: Places,
+    /// Tunnel addresses of the servers.
+    pub(super) addresses: ServerAddresses,
 }
 
 #[derive(Default)]
 struct ConnectionMap {
     active: HashMap<String, Arc<ConnectionRecord>>,
-    /// Those that were ended and still give back what they hold, by application.
+    /// Ended connections that still release what they hold, by application.
     ending: HashMap<String, Receiver<()>>,
     /// The last connections of expired applications, for what they came to.
     expired: HashMap<String, Arc<ConnectionRecord>>,
     /// Changes of applications that are, were or are to be connected.
     changes: HashMap<String, Arc<Changes>>,
     /// The last numbers of requests and statements of connections that were ended.
-    numbers: HashMap<String, (u64, u64)>,
-    /// Servers that are away, as it was told.
+    numbers: HashMap<String, RecordNumbers>,
+    /// Servers that are away.
     outages: Outages,
     /// Attempts that failed since the program started, by cause.
     failures: BTreeMap<&'static str, u64>,
@@ -51,7 +51,7 @@ struct ConnectionMap {
 
 /// Parameters of a connection's thread.
 pub(super) struct NewConnection {
-    pub(super) record: Owner,
+    pub(super) record: ConnectionOwner,
     /// Closed when the application's earlier connection has given back what it held.
     pub(super) predecessor: Option<Receiver<()>>,
     /// Dropped when the thread has given back everything.
@@ -125,7 +125,7 @@ impl Connections {
         Some(result).filter(|result| result.status != ConnectionState::Disconnected)
     }
 
-    /// How many there are of each status through the server with this origin: it learns nothing of the others.
+    /// Number of connections of each status through the server with this origin: it learns nothing of the others.
     pub(crate) fn counts(&self, origin: &str) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::from([("connecting", 0), ("connected", 0), ("failed", 0)]);
         for state in self.through(origin).into_values() {
@@ -157,16 +157,16 @@ impl Connections {
             .collect()
     }
 
-    /// Another host key of this tunnel server is trusted: who waits for that need not wait longer.
-    pub(crate) fn host_key_is_trusted(&self, server: &str) {
+    /// Retries connections that wait for another host key of this tunnel server to be trusted.
+    pub(crate) fn retry_with_trusted_key(&self, server: &str) {
         for active in self.all() {
-            active.host_key_is_trusted(server);
+            active.retry_with_trusted_key(server);
         }
     }
 
-    /// The server with this origin is away or refuses: told once, with how many applications go through it, until it is
-    /// back. True where it was told now.
-    pub(crate) fn server_is_away(&self, origin: &str, class: ErrorClass, why: &str) -> bool {
+    /// Notes that the server with this origin is away or refuses; logs it once until it is back, with the number of
+    /// applications that go through it. True if it was logged now.
+    pub(crate) fn note_server_away(&self, origin: &str, class: ErrorClass, why: &str) -> bool {
         let mut map = self.map();
         let is_news = !map.is_closed && map.outages.begin(origin, class, Instant::now());
         let through = is_news.then(|| map.in_words_through(origin));
@@ -184,37 +184,38 @@ impl Connections {
         results.find(|result| result.class() == ErrorClass::Revoked.code())
     }
 
-    /// One tunnel to the server with this origin is up, so that the others can be.
-    pub(crate) fn server_answers(&self, origin: &str) {
-        self.places.found(origin);
-        self.all_through(origin).for_each(|active| active.try_now());
+    /// Notes that one tunnel to the server with this origin is up, so that the others can be.
+    pub(crate) fn note_server_answers(&self, origin: &str) {
+        self.addresses.end_search(origin);
+        self.all_through(origin)
+            .for_each(|active| active.retry_unless_refused());
     }
 
-    /// The machine has slept: nothing waits any longer.
+    /// Ends all pauses, after the machine has slept.
     pub(crate) fn wake_all(&self) {
         for active in self.all() {
-            active.try_now();
+            active.retry_unless_refused();
         }
     }
 
-    /// A main tunnel of the server with this origin is up.
-    pub(crate) fn server_is_back(&self, origin: &str) {
+    /// Retries connections through the server with this origin: its main tunnel is up.
+    pub(crate) fn retry_for_returned_server(&self, origin: &str) {
         let mut map = self.map();
         let away = map.outages.end(origin, Instant::now());
-        let told = away.map(|away| (in_words(away), map.in_words_through(origin)));
+        let news = away.map(|away| (in_words(away), map.in_words_through(origin)));
         drop(map);
-        if let Some((away, through)) = told {
+        if let Some((away, through)) = news {
             log::warn!("{origin}: reconnected after {away}; {through}");
         }
         for active in self.all_through(origin) {
-            active.server_is_back();
+            active.retry_for_returned_server();
         }
     }
 
-    /// An application was changed.
-    pub(crate) fn application_has_changed(&self, id: &str) {
+    /// Called when an application was changed.
+    pub(crate) fn notify_application_changed(&self, id: &str) {
         if let Some(active) = self.find(id) {
-            active.application_has_changed();
+            active.notify_application_changed();
             active.changes_shown.note();
         }
     }
@@ -232,11 +233,11 @@ impl Connections {
     }
 
     /// Called when the saved server with this origin, or the default server, was changed.
-    pub(crate) fn server_has_changed(&self, origin: &str) {
+    pub(crate) fn notify_server_changed(&self, origin: &str) {
         for active in self.all() {
             // One that found no server goes through none.
             if active.is_through(origin) || active.is_through("") {
-                active.application_has_changed();
+                active.notify_application_changed();
             }
         }
     }
@@ -321,7 +322,7 @@ impl ConnectionMap {
         Some(active)
     }
 
-    /// How many applications are, or are to be, connected through a server.
+    /// Number of applications that are, or are to be, connected through a server.
     fn in_words_through(&self, origin: &str) -> String {
         let through =
             |active: &&Arc<ConnectionRecord>| active.is_through(origin) && active.has_place();
@@ -355,7 +356,7 @@ impl ConnectionMap {
         let predecessor = replaced.or_else(|| self.ending.get(&app.id).cloned());
         let (working, done) = crossbeam_channel::bounded(0);
         let changes = Arc::clone(self.changes.entry(app.id.clone()).or_default());
-        let owner = Owner::begin(numbers, app, done, changes);
+        let owner = ConnectionOwner::begin(numbers, app, done, changes);
         let record = owner.shared();
         spawn(NewConnection {
             record: owner,
@@ -379,8 +380,8 @@ mod tests {
         let connections = Connections::default();
         let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
         let app = app.unwrap().into_new();
-        let active = Owner::begin(
-            (0, 0),
+        let active = ConnectionOwner::begin(
+            RecordNumbers::default(),
             &app,
             crossbeam_channel::bounded(0).1,
             Arc::default(),

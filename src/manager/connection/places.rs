@@ -1,5 +1,5 @@
-//! Where servers said last that tunnels go, and when one that is missed there is asked again: it may have moved. One
-//! application asks for all that go through it.
+//! Tunnel addresses from the servers' last answers. A server that is missed there is asked again, as it may have moved;
+//! one application asks for all that go through it.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -14,30 +14,32 @@ const FIRST_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause. Default 60 s: one call a minute is little to a server.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Knowledge of servers, by origin.
+/// Tunnel addresses of servers, by origin.
 #[derive(Default)]
-pub(super) struct Places(Mutex<HashMap<String, Place>>);
+pub(super) struct ServerAddresses(Mutex<HashMap<String, AddressEntry>>);
 
 /// Host, port and URL.
-type Named = (String, Option<u16>, Option<Endpoint>);
+type TunnelAddress = (String, Option<u16>, Option<Endpoint>);
 
-struct Place {
+struct AddressEntry {
     /// As its last answer named it.
-    named: Named,
+    named: TunnelAddress,
     pauses: Pauses,
     /// No question before this; none while it is not missed.
     ask: Option<Instant>,
 }
 
-impl Places {
-    /// The server has answered.
+impl ServerAddresses {
+    /// Notes an answer of the server.
     pub(super) fn note(&self, origin: &str, setup: &Setup) {
         let mut places = self.0.lock();
-        let place = places.entry(origin.to_owned()).or_insert_with(|| Place {
-            named: Default::default(),
-            pauses: Pauses::new(FIRST_PAUSE, LONGEST_PAUSE),
-            ask: None,
-        });
+        let place = places
+            .entry(origin.to_owned())
+            .or_insert_with(|| AddressEntry {
+                named: Default::default(),
+                pauses: Pauses::new(FIRST_PAUSE, LONGEST_PAUSE),
+                ask: None,
+            });
         place.named = named_by(setup);
     }
 
@@ -49,7 +51,7 @@ impl Places {
     }
 
     /// True for one of those that miss the server, after each pause; the pauses differ at random.
-    pub(super) fn is_to_ask(&self, origin: &str, now: Instant) -> bool {
+    pub(super) fn begin_ask_if_due(&self, origin: &str, now: Instant) -> bool {
         let mut places = self.0.lock();
         let Some(place) = places.get_mut(origin) else {
             return false;
@@ -61,8 +63,8 @@ impl Places {
         is_due
     }
 
-    /// The server is not missed any more.
-    pub(super) fn found(&self, origin: &str) {
+    /// Called when the server is not missed any more.
+    pub(super) fn end_search(&self, origin: &str) {
         if let Some(place) = self.0.lock().get_mut(origin) {
             place.pauses.reset();
             place.ask = None;
@@ -70,7 +72,7 @@ impl Places {
     }
 }
 
-fn named_by(setup: &Setup) -> Named {
+fn named_by(setup: &Setup) -> TunnelAddress {
     let named = setup.connector.clone();
     (named.external_ip, named.tunnel_port, named.tunnel_url)
 }
@@ -82,15 +84,15 @@ mod tests {
 
     #[test]
     fn one_asks_for_all_after_each_pause_and_the_others_learn_of_the_answer() {
-        let (places, begun) = (Places::default(), Instant::now());
+        let (places, begun) = (ServerAddresses::default(), Instant::now());
         let (before, mut after) = (setup("user"), setup("user"));
         after.connector.external_ip = "127.0.0.2".into();
-        assert!(!places.is_to_ask("a", begun), "it never answered");
+        assert!(!places.begin_ask_if_due("a", begun), "it never answered");
         places.note("a", &before);
         let asked = (0..240).filter(|second| {
             let now = begun + Duration::from_secs(*second);
             // Two applications miss it each second.
-            let asks = [(); 2].map(|()| places.is_to_ask("a", now));
+            let asks = [(); 2].map(|()| places.begin_ask_if_due("a", now));
             assert_ne!(asks, [true, true]);
             asks[0] && *second > 0
         });
@@ -100,7 +102,7 @@ mod tests {
         assert!(!places.is_elsewhere("a", &before) && !places.is_elsewhere("b", &before));
         places.note("a", &after);
         assert!(places.is_elsewhere("a", &before) && !places.is_elsewhere("a", &after));
-        places.found("a");
-        assert!(!places.is_to_ask("a", begun + Duration::from_secs(500)));
+        places.end_search("a");
+        assert!(!places.begin_ask_if_due("a", begun + Duration::from_secs(500)));
     }
 }

@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use super::error::{ConnectError, Ended};
 use crate::api::ErrorClass;
 use crate::sync::Mutex;
-use crate::tunnel::registry::Key;
+use crate::tunnel::registry::TunnelKey;
 
 /// Time for another application's connection to leave a remote port: closing a tunnel takes one at most.
 const PORT_WAIT: Duration = Duration::from_secs(2);
@@ -18,19 +18,19 @@ const PORT_POLL: Duration = Duration::from_millis(20);
 
 /// All of them.
 #[derive(Clone, Default)]
-pub(crate) struct PortReservations(Arc<Mutex<HashSet<Key>>>);
+pub(crate) struct PortReservations(Arc<Mutex<HashSet<TunnelKey>>>);
 
 /// A remote port of one connection; left when this is dropped.
 pub(super) struct PortReservation {
     ports: PortReservations,
-    key: Key,
+    key: TunnelKey,
 }
 
 impl PortReservations {
     /// Reserves a port, waiting for one that is just being left.
     pub(super) fn reserve(
         &self,
-        key: &Key,
+        key: &TunnelKey,
         stopped: &Receiver<()>,
     ) -> Result<PortReservation, Ended> {
         let deadline = Instant::now() + PORT_WAIT;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use httparse::{EMPTY_HEADER, ParserConfig, Response, Status};
 use rustls::Connection;
 
-use super::health::{Answer, Failing};
+use super::health::{HealthFailure, HealthResult};
 use crate::gateway::TARGETS_HOST;
-use crate::gateway::{Naming, Server, head_of_visitor};
+use crate::gateway::{Naming, ServerKind, head_of_visitor};
 use crate::limits::ANSWER_HEADERS;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
@@ -76,7 +76,7 @@ pub(crate) fn answers(app: &AppConfig) -> Result<(), String> {
 }
 
 impl Probe {
-    /// That of an application with its own address.
+    /// Probe of an application with its own address.
     pub(super) fn of(
         app: &AppConfig,
         names: Option<Arc<SiteNames>>,
@@ -92,7 +92,7 @@ impl Probe {
     }
 
     /// Asks, and waits for the answer: for [`ANSWER_WITHIN`] a question, or the sign-in's own time.
-    pub(super) fn ask(&self) -> Answer {
+    pub(super) fn ask(&self) -> HealthResult {
         match self {
             Self::Database(sign_in) => Ok(sign_in()?),
             Self::Target(target) => match target.protocol {
@@ -117,7 +117,7 @@ impl TargetProbe {
     }
 
     /// As visitors ask.
-    fn ask_http(&self) -> Answer {
+    fn ask_http(&self) -> HealthResult {
         let own = self.name();
         let Some(names) = &self.names else {
             return Ok(self.head(&self.naming_by_address()).map(drop)?);
@@ -139,12 +139,13 @@ impl TargetProbe {
     /// Naming of the setting `target`, with the scheme that the application hears now.
     fn naming_by_address(&self) -> Naming {
         let is_tls = self.protocol == Protocol::Https;
-        let (scheme, site) = match &self.names {
+        let (scheme, (site_url, server)) = match &self.names {
             Some(names) => (names.naming.asked_scheme(), names.naming.at()),
-            None => (self.protocol.name(), ("", Server::Ours)),
+            None => (self.protocol.name(), ("", ServerKind::Ours)),
         };
         let header = format!("{scheme}://{TARGETS_HOST}");
-        Naming::new(&header, (&self.host, self.port), is_tls, site)
+        let target = (self.host.as_str(), self.port);
+        Naming::new(&header, target, is_tls, site_url, server)
     }
 
     fn tls_name<'a>(&'a self, naming: &'a Naming) -> &'a str {
@@ -152,11 +153,11 @@ impl TargetProbe {
     }
 
     /// Checks whether such an answer is right for visitors.
-    fn judge(&self, names: &SiteNames, answer: &HeadAnswer) -> Answer {
+    fn judge(&self, names: &SiteNames, answer: &HeadAnswer) -> HealthResult {
         let (own, naming) = (self.name(), &names.naming);
         let link = answer.location.as_ref();
         if link.is_some_and(|link| naming.insists_on_https(link)) {
-            return Err(Failing {
+            return Err(HealthFailure {
                 error: format!("{own} redirects to https in a loop"),
                 hint: Some(HTTPS_HINT),
             });
@@ -193,7 +194,7 @@ impl TargetProbe {
         match self.protocol {
             Protocol::Https => {
                 let tls_name = self.tls_name(naming);
-                head_by_tls(timed, (&request, tls_name), &self.name())
+                head_by_tls(timed, &request, tls_name, &self.name())
             }
             _ => head(timed, &request, &self.name()).map(Some),
         }
@@ -201,9 +202,9 @@ impl TargetProbe {
 }
 
 /// It does not know the name that it is asked by.
-fn failing(error: String) -> Answer {
+fn failing(error: String) -> HealthResult {
     let hint = Some(HINT);
-    Err(Failing { error, hint })
+    Err(HealthFailure { error, hint })
 }
 
 /// A socket whose reads and writes all end at one time.
@@ -244,7 +245,8 @@ impl Write for Timed {
 /// Asks inside TLS; the certificate is not verified, as it is not for visitors.
 fn head_by_tls(
     mut timed: Timed,
-    (request, tls_name): (&[u8], &str),
+    request: &[u8],
+    tls_name: &str,
     name: &str,
 ) -> Result<Option<HeadAnswer>, String> {
     let mut tls = match Tls::unverified().connection(tls_name) {
@@ -297,7 +299,7 @@ fn head(mut stream: impl Read + Write, request: &[u8], name: &str) -> Result<Hea
 }
 
 impl HeadAnswer {
-    /// One that begins so; only where it leads elsewhere more of it is read.
+    /// An answer that begins so; only where it leads elsewhere more of it is read.
     fn of(mut said: Vec<u8>, mut rest: impl Read) -> Self {
         let is_enough = |said: &[u8]| {
             let (answer, is_partial) = Self::parse(said);

@@ -1,5 +1,5 @@
-//! One connection, from two sides: its thread, which alone changes it ([`Owner`]), and everybody else, who reads what that
-//! has published and gives it commands ([`ConnectionRecord`]).
+//! One connection, from two sides: its thread ([`ConnectionOwner`]), which alone changes it, and all others, which read
+//! what that has published and give it commands ([`ConnectionRecord`]).
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -23,6 +23,13 @@ use crate::plugin::StatementLog;
 use crate::store::AuditSets;
 use crate::sync::{Changes, Mutex, MutexGuard};
 use crate::tunnel::client::Snapshot;
+
+/// Numbers of the last records.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct RecordNumbers {
+    pub(super) requests: u64,
+    pub(super) statements: u64,
+}
 
 /// Counters of a connection.
 pub(crate) struct ConnectionStats {
@@ -57,13 +64,13 @@ pub(crate) struct ConnectionRecord {
 }
 
 /// The side of a connection's thread.
-pub(crate) struct Owner(Arc<ConnectionRecord>);
+pub(crate) struct ConnectionOwner(Arc<ConnectionRecord>);
 
-impl Owner {
+impl ConnectionOwner {
     /// A connection of `app` that begins; `done` is closed by its thread. Its records are numbered after those of the
     /// one before.
     pub(super) fn begin(
-        (requests, statements): (u64, u64),
+        before: RecordNumbers,
         app: &AppConfig,
         done: Receiver<()>,
         changes: Arc<Changes>,
@@ -76,9 +83,9 @@ impl Owner {
             stopped,
             retry: crossbeam_channel::bounded(1),
             change: crossbeam_channel::bounded(1),
-            statements: Arc::new(StatementLog::telling(&changes, statements)),
+            statements: Arc::new(StatementLog::notifying(&changes, before.statements)),
             done,
-            requests: Arc::new(RequestLog::telling(&changes, requests)),
+            requests: Arc::new(RequestLog::notifying(&changes, before.requests)),
             changes_shown: changes,
         }))
     }
@@ -88,11 +95,11 @@ impl Owner {
         Arc::clone(&self.0)
     }
 
-    /// The status, to be changed; published, and told to who waits, once it is unlocked.
-    pub(super) fn change(&self) -> Change<'_> {
-        Change {
+    /// The status, to be changed; waiters are notified once it is unlocked.
+    pub(super) fn change(&self) -> StatusGuard<'_> {
+        StatusGuard {
             status: self.0.status(),
-            _notify: NotifyAtEnd(&self.0.changes_shown),
+            _notify: NotifyOnDrop(&self.0.changes_shown),
         }
     }
 
@@ -105,19 +112,19 @@ impl Owner {
     }
 
     /// Applies the recording settings of `app` from now on, with `files` if it has an audit log.
-    pub(super) fn record_as(&self, app: &AppConfig, files: &AuditSets) {
+    pub(super) fn set_recording(&self, app: &AppConfig, files: &AuditSets) {
         let mut status = self.0.status();
-        let made_from = &mut status.made_from;
-        (made_from.audit, made_from.record_sql) = (app.audit, app.record_sql);
+        let active_settings = &mut status.active_settings;
+        (active_settings.audit, active_settings.record_sql) = (app.audit, app.record_sql);
         drop(status);
         self.statements.keep_sql(app.record_sql);
         let audit = AppAudit::of(app, files);
-        self.statements.write_to(audit.clone());
-        self.requests.records.write_to(audit);
+        self.statements.set_sink(audit.clone());
+        self.requests.records.set_sink(audit);
     }
 }
 
-impl Deref for Owner {
+impl Deref for ConnectionOwner {
     type Target = ConnectionRecord;
 
     fn deref(&self) -> &ConnectionRecord {
@@ -127,21 +134,25 @@ impl Deref for Owner {
 
 /// Reading.
 impl ConnectionRecord {
-    /// The last numbers of requests and statements.
-    pub(super) fn numbers(&self) -> (u64, u64) {
-        (self.requests.records.last(), self.statements.last())
+    /// Returns the numbers of the last records.
+    pub(super) fn numbers(&self) -> RecordNumbers {
+        RecordNumbers {
+            requests: self.requests.records.last(),
+            statements: self.statements.last(),
+        }
     }
 
     /// Where it is now.
     pub(crate) fn state(&self) -> ConnectionState {
-        self.status().look().0
+        self.status().current().0
     }
 
     /// Everything about it, for the API; with `saved`, also whether the saved settings differ.
     pub(crate) fn result(&self, saved: Option<&AppConfig>) -> ConnectResult {
         let status = self.status();
-        let (state, snapshot) = status.look();
-        let differs = |saved| !status.is_being_noted && status.made_from.differs_in_force(saved);
+        let (state, snapshot) = status.current();
+        let differs =
+            |saved| !status.is_saving_server && status.active_settings.differs_in_force(saved);
         let visitors = self.visitors(&status, snapshot.as_ref());
         ConnectResult {
             pending_changes: state.is_active() && saved.is_some_and(differs),
@@ -152,7 +163,7 @@ impl ConnectionRecord {
     /// Result of an expired one.
     pub(super) fn expired(&self) -> ConnectResult {
         let status = self.status();
-        let (state, snapshot) = status.look();
+        let (state, snapshot) = status.current();
         let last = status.result(state, snapshot.as_ref(), None);
         ConnectResult {
             bytes_in: last.bytes_in,
@@ -169,7 +180,7 @@ impl ConnectionRecord {
         status: &ConnectionStatus,
         tunnel: Option<&Snapshot>,
     ) -> Option<VisitorCount> {
-        let protocol = status.made_from.protocol;
+        let protocol = status.active_settings.protocol;
         if protocol.is_database() {
             return Some(self.statements.visitors());
         }
@@ -184,8 +195,8 @@ impl ConnectionRecord {
     /// Its counters.
     pub(crate) fn stats(&self) -> ConnectionStats {
         let status = self.status();
-        let (_, snapshot) = status.look();
-        let protocol = status.made_from.protocol;
+        let (_, snapshot) = status.current();
+        let protocol = status.active_settings.protocol;
         drop(status);
         let stats = &self.requests.stats;
         let requests = protocol.has_gateway().then(|| Arc::clone(stats));
@@ -202,8 +213,8 @@ impl ConnectionRecord {
     }
 
     /// True if the active terms equal those of `app`.
-    pub(super) fn has_terms_of(&self, app: &AppConfig) -> bool {
-        self.status().made_from.has_terms_of(app)
+    pub(super) fn has_same_terms(&self, app: &AppConfig) -> bool {
+        self.status().active_settings.has_same_terms(app)
     }
 
     /// The remote server's origin; empty before it is known.
@@ -219,7 +230,7 @@ impl ConnectionRecord {
     /// True if it counts toward the limit of connections, also while it waits for the next round.
     pub(crate) fn has_place(&self) -> bool {
         let status = self.status();
-        status.look().0.is_active() || status.awaited.is_some()
+        status.current().0.is_active() || status.awaited.is_some()
     }
 
     /// True if only a change can help.
@@ -263,9 +274,9 @@ impl ConnectionRecord {
         }
     }
 
-    /// A main tunnel of its server is up: whatever pauses tries at once, also what had been refused for its
-    /// credentials, as the server takes them now. Another refusal would be met again.
-    pub(crate) fn server_is_back(&self) {
+    /// Ends the pause as a main tunnel of its server is up, also after a refusal of the credentials, which the server
+    /// accepts now. Another refusal would be met again.
+    pub(crate) fn retry_for_returned_server(&self) {
         let class = self.status().class;
         if !self.is_refused() || class.is_some_and(|class| class.row().cure == Cure::Login) {
             self.wake();
@@ -273,7 +284,7 @@ impl ConnectionRecord {
     }
 
     /// Ends the present pause, unless only a change can help.
-    pub(crate) fn try_now(&self) {
+    pub(crate) fn retry_unless_refused(&self) {
         if !self.is_refused() {
             self.wake();
         }
@@ -287,8 +298,8 @@ impl ConnectionRecord {
         }
     }
 
-    /// Another host key of the tunnel server is trusted.
-    pub(crate) fn host_key_is_trusted(&self, server: &str) {
+    /// Retries, as another host key of the tunnel server is trusted.
+    pub(crate) fn retry_with_trusted_key(&self, server: &str) {
         let status = self.status();
         let refused = status.shown.host_key.as_ref();
         let is_its_own = refused.is_some_and(|key| key.server == server);
@@ -299,8 +310,8 @@ impl ConnectionRecord {
         }
     }
 
-    /// Its application was changed: what has failed is tried with that, and what runs follows.
-    pub(crate) fn application_has_changed(&self) {
+    /// Called when its application was changed: a failed connection is retried, a running one follows.
+    pub(crate) fn notify_application_changed(&self) {
         let _ = self.change.0.try_send(());
         if self.status().awaited.is_some() {
             self.retry();
@@ -309,18 +320,18 @@ impl ConnectionRecord {
 
     /// Applies a change and waits until the server has too. False if it must be repeated, or takes too long.
     pub(crate) fn follows_change(&self, app: &AppConfig, deadline: Instant) -> bool {
-        let before = self.status().notified;
+        let before = self.status().changes_sent;
         let mut next = self.changes_shown.next();
-        self.application_has_changed();
+        self.notify_application_changed();
         loop {
             let status = self.status();
-            let (state, _) = status.look();
-            if !state.is_active() || status.made_from.has_terms_of(app) {
+            let (state, _) = status.current();
+            if !state.is_active() || status.active_settings.has_same_terms(app) {
                 return true;
             }
-            let is_owing = status.notified != before && status.pause.is_some();
+            let is_still_pending = status.changes_sent != before && status.pause.is_some();
             drop(status);
-            if is_owing || next.recv_deadline(deadline) == Err(RecvTimeoutError::Timeout) {
+            if is_still_pending || next.recv_deadline(deadline) == Err(RecvTimeoutError::Timeout) {
                 return false;
             }
             next = self.changes_shown.next();
@@ -329,20 +340,20 @@ impl ConnectionRecord {
 }
 
 /// A change of the status. Its fields are dropped in their order.
-pub(super) struct Change<'a> {
+pub(super) struct StatusGuard<'a> {
     status: MutexGuard<'a, ConnectionStatus>,
-    _notify: NotifyAtEnd<'a>,
+    _notify: NotifyOnDrop<'a>,
 }
 
-struct NotifyAtEnd<'a>(&'a Changes);
+struct NotifyOnDrop<'a>(&'a Changes);
 
-impl Drop for NotifyAtEnd<'_> {
+impl Drop for NotifyOnDrop<'_> {
     fn drop(&mut self) {
         self.0.note();
     }
 }
 
-impl Deref for Change<'_> {
+impl Deref for StatusGuard<'_> {
     type Target = ConnectionStatus;
 
     fn deref(&self) -> &ConnectionStatus {
@@ -350,7 +361,7 @@ impl Deref for Change<'_> {
     }
 }
 
-impl DerefMut for Change<'_> {
+impl DerefMut for StatusGuard<'_> {
     fn deref_mut(&mut self) -> &mut ConnectionStatus {
         &mut self.status
     }

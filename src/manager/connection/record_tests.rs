@@ -4,6 +4,7 @@ use super::*;
 use crate::api::ErrorClass;
 use crate::manager::apps::app_input::AppInput;
 use crate::manager::quick_setup::Wait;
+use crate::manager::request_log::RequestRecord;
 use crate::tunnel::client::Settings;
 use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::ws::Endpoint;
@@ -13,9 +14,9 @@ fn app() -> AppConfig {
     app.unwrap().into_new()
 }
 
-fn active() -> Owner {
-    Owner::begin(
-        (0, 0),
+fn active() -> ConnectionOwner {
+    ConnectionOwner::begin(
+        RecordNumbers::default(),
         &app(),
         crossbeam_channel::bounded(0).1,
         Arc::default(),
@@ -103,27 +104,27 @@ fn a_tunnels_error_is_the_reason_of_what_waits_for_it_and_of_nothing_else() {
 #[test]
 fn of_what_was_refused_only_credentials_are_tried_when_the_server_is_back() {
     let pause = Some(Duration::from_secs(5));
-    let has_wish = |active: &Owner| active.retries().try_recv().is_ok();
+    let has_wish = |active: &ConnectionOwner| active.retries().try_recv().is_ok();
     let active = active();
     active.retry();
     let awaited = active.fail(ConnectError::new(ErrorClass::Network, "gone"), pause);
     assert!(matches!(awaited, Some(Awaited::Moment(_))));
     assert!(!has_wish(&active), "that wish was for an earlier pause");
     assert!(active.has_place() && active.result(None).next_retry_ms.is_some());
-    active.server_is_back();
+    active.retry_for_returned_server();
     assert!(has_wish(&active));
     assert!(active.change().begin_again(Step::QuickSetup));
     assert_eq!(active.result(None).error, "");
     let awaited = active.fail(ConnectError::new(ErrorClass::Forbidden, "not you"), pause);
     assert_eq!(awaited, Some(Awaited::Change));
     assert_eq!(active.result(None).next_retry_ms, None);
-    active.host_key_is_trusted("t:1");
+    active.retry_with_trusted_key("t:1");
     assert!(!has_wish(&active));
-    active.server_is_back();
+    active.retry_for_returned_server();
     assert!(has_wish(&active), "it takes the credentials again");
     assert!(active.change().begin_again(Step::QuickSetup));
     active.fail(ConnectError::new(ErrorClass::NoServer, "none"), pause);
-    active.server_is_back();
+    active.retry_for_returned_server();
     assert!(!has_wish(&active));
     assert!(active.change().begin_again(Step::QuickSetup));
     let key = ConnectError::new(ErrorClass::HostKeyChanged, "another key");
@@ -131,11 +132,11 @@ fn of_what_was_refused_only_credentials_are_tried_when_the_server_is_back() {
         panic!("the known key may be back");
     };
     assert!(at > Instant::now() + Duration::from_secs(9));
-    active.server_is_back();
+    active.retry_for_returned_server();
     assert!(has_wish(&active), "its main tunnel has seen the known key");
     assert!(active.change().begin_again(Step::QuickSetup));
     active.fail(ConnectError::new(ErrorClass::Forbidden, "not you"), pause);
-    active.application_has_changed();
+    active.notify_application_changed();
     assert!(has_wish(&active));
     active.retry();
     assert!(has_wish(&active), "the user may always");
@@ -147,25 +148,25 @@ fn of_what_was_refused_only_credentials_are_tried_when_the_server_is_back() {
 #[test]
 fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
     let (active, saved) = (active(), app());
-    active.change().make_from(&saved);
+    active.change().set_active_settings(&saved);
     active.change().complete(ConnectResult::default());
     let through = AppConfig {
         used_server: Some("https://a.example".into()),
         ..saved.clone()
     };
-    active.change().make_from(&through);
+    active.change().set_active_settings(&through);
     assert!(!active.result(Some(&saved)).pending_changes);
     let required = AppConfig {
         site_name_required: true,
         ..saved.clone()
     };
-    active.change().make_from(&required);
-    active.change().is_being_noted = false;
+    active.change().set_active_settings(&required);
+    active.change().is_saving_server = false;
     assert!(
         !active.result(Some(&saved)).pending_changes,
         "of one connect"
     );
-    active.change().make_from(&through);
+    active.change().set_active_settings(&through);
     assert!(!active.result(Some(&through)).pending_changes);
     assert!(
         active.result(Some(&saved)).pending_changes,
@@ -177,16 +178,20 @@ fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
 #[test]
 fn records_of_the_next_connection_are_numbered_on() {
     let record = |path| {
-        let times = (std::time::SystemTime::UNIX_EPOCH, Duration::ZERO);
-        crate::manager::request_log::RequestRecord::new(("GET", path), None, times, (200, 1))
+        let time = std::time::SystemTime::UNIX_EPOCH;
+        RequestRecord::new("GET", path, None, time, Duration::ZERO, 200, 1)
     };
     let before = active();
     for path in ["/a1", "/a2"] {
         before.requests.note(record(path));
     }
-    assert_eq!(before.numbers(), (2, 0));
+    let expected = RecordNumbers {
+        requests: 2,
+        statements: 0,
+    };
+    assert_eq!(before.numbers(), expected);
     let done = crossbeam_channel::bounded(0).1;
-    let next = Owner::begin(before.numbers(), &app(), done, Arc::default());
+    let next = ConnectionOwner::begin(before.numbers(), &app(), done, Arc::default());
     next.requests.note(record("/b1"));
     let (last, later) = next.requests.records.after(2);
     assert_eq!((last, later.len(), later[0].n), (3, 1, 3));

@@ -39,8 +39,8 @@ impl RelayWatch {
         }
     }
 
-    /// Checks whether to ask now.
-    fn is_to_ask(&mut self, tunnel: &TunnelGroup) -> bool {
+    /// True if the server is to be asked now, which is noted.
+    fn begin_ask_if_due(&mut self, tunnel: &TunnelGroup) -> bool {
         let now = Instant::now();
         self.look = Some(now + LOOK);
         if !tunnel.wants_relay() {
@@ -63,13 +63,13 @@ impl ConnectionWork<'_> {
         if !tunnel.is_of_fleet() {
             return self.look_for_moved(held, tunnel);
         }
-        if !watch.is_to_ask(tunnel) {
+        if !watch.begin_ask_if_due(tunnel) {
             return Ok(Applied::Done);
         }
         let answered = self.ask_again(held);
         watch.ask = Some(Instant::now() + watch.pauses.next());
         match answered {
-            Ok((setup, connector)) => Ok(self.hold_at(held, tunnel, (setup, &connector))),
+            Ok((setup, connector)) => Ok(self.hold_at(held, tunnel, setup, &connector)),
             Err(Ended::Stopped) => Err(Ended::Stopped),
             Err(Ended::Failed(error)) => {
                 let why = error.in_one_line();
@@ -85,8 +85,9 @@ impl ConnectionWork<'_> {
         if tunnel.is_connected() {
             return Ok(Applied::Done);
         }
-        let (origin, places) = (self.record.server(), &self.core.connections.places);
-        if !places.is_elsewhere(&origin, held.setup()) && places.is_to_ask(&origin, Instant::now())
+        let (origin, addresses) = (self.record.server(), &self.core.connections.addresses);
+        if !addresses.is_elsewhere(&origin, held.setup())
+            && addresses.begin_ask_if_due(&origin, Instant::now())
         {
             match self.ask_again(held) {
                 Ok(_) => {}
@@ -96,8 +97,8 @@ impl ConnectionWork<'_> {
                 }
             }
         }
-        if places.is_elsewhere(&origin, held.setup()) {
-            return Ok(Applied::Elsewhere);
+        if addresses.is_elsewhere(&origin, held.setup()) {
+            return Ok(Applied::Moved);
         }
         Ok(Applied::Done)
     }
@@ -106,19 +107,20 @@ impl ConnectionWork<'_> {
         &self,
         held: &mut HeldResources,
         tunnel: &TunnelGroup,
-        (setup, connector): (Setup, &Connector),
+        setup: Setup,
+        connector: &Connector,
     ) -> Applied {
         if !is_same_place(held.setup(), &setup, connector.others.is_some()) {
             held.setup = Some(setup);
-            return Applied::Elsewhere;
+            return Applied::Moved;
         }
         let origin = self.record.server();
-        let known = Arc::new(self.core.known.told_by(&origin));
+        let known = Arc::new(self.core.known.named_by(&origin));
         if let Err(error) = tunnel.hold_at(connector.places(&known)) {
             log::warn!("application '{}': no second relay: {error}", self.app.name);
         }
         if !is_held_at(&tunnel.connected_at(), held.setup(), self.app.tunnel_port) {
-            self.record.change().move_to(&setup.app.site_url);
+            self.record.change().set_site_url(&setup.app.site_url);
             held.setup = Some(setup);
         }
         // Its tunnel is at the same relays.

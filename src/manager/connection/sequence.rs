@@ -10,7 +10,7 @@ use super::enforcement::Enforcement;
 use super::error::{ConnectError, Ended};
 use super::ports::PortReservation;
 use super::probe::Probe;
-use super::record::Owner;
+use super::record::ConnectionOwner;
 use super::result::ConnectResult;
 use super::setup_call::{SetupCalls, requires_name};
 use super::step::Step;
@@ -25,13 +25,13 @@ use crate::manager::quick_setup::{self, OTHER_NAME, Setup};
 use crate::manager::remote::{Connector, RemoteServer, awaited};
 use crate::manager::request_log::RequestRecord;
 use crate::manager::server_url::ServerUrl;
-use crate::manager::site::{self, Door, SiteGateway, SiteNames};
+use crate::manager::site::{self, SiteAccess, SiteGateway, SiteNames};
 use crate::manager::web_client::WebClient;
 use crate::plugin::Served;
 use crate::sync::LogLimiter;
 use crate::tunnel::client::{Class, OnNotice, Settings, Status};
 use crate::tunnel::group::TunnelGroup;
-use crate::tunnel::registry::{Key, Registry, Which};
+use crate::tunnel::registry::{Registry, TunnelKey, TunnelKind};
 use crate::tunnel::remote::Remote;
 
 /// Time for the application's tunnel to connect. 30 s by the specification.
@@ -50,7 +50,7 @@ pub(super) struct HeldResources {
     pub(super) port: Option<PortReservation>,
     pub(super) web_client: Option<WebClient>,
     /// Asks visitors of an application with a gateway for the code, where the server does not.
-    door: Arc<Door>,
+    access: Arc<SiteAccess>,
     /// Last answer of the server.
     pub(super) setup: Option<Setup>,
 }
@@ -73,17 +73,18 @@ impl HeldResources {
         tunnel.map_or_else(never, |tunnel| tunnel.missed.clone())
     }
 
-    /// Visitors of the application of this name, which was set up so, are let in as is decided.
+    /// Applies the decided access to the application's visitors.
     pub(super) fn admit(&mut self, enforcement: &Enforcement, name: &str, setup: &Setup) {
         if let Some(client) = &mut self.web_client {
             return client.admit(enforcement, &setup.app.site_url);
         }
         match enforcement.code.as_ref().filter(|_| enforcement.asks_here) {
             Some(code) => {
-                let code = (Code::new(code), enforcement.generation);
-                self.door.ask_for((name, setup.app_id()), code);
+                let code = Code::new(code);
+                self.access
+                    .require_code(name, setup.app_id(), code, enforcement.generation);
             }
-            None => self.door.open(),
+            None => self.access.open_to_all(),
         }
     }
 }
@@ -91,7 +92,7 @@ impl HeldResources {
 /// A tunnel in the registry; it goes with this.
 pub(super) struct OpenTunnel {
     tunnels: Arc<Registry>,
-    key: Key,
+    key: TunnelKey,
     /// Gets a message when it has missed its server [`MISSED_AFTER`] times and more.
     missed: Receiver<()>,
 }
@@ -105,7 +106,7 @@ impl Drop for OpenTunnel {
 /// The work of one connection's thread.
 pub(super) struct ConnectionWork<'a> {
     pub(super) core: &'a Arc<AppState>,
-    pub(super) record: &'a Owner,
+    pub(super) record: &'a ConnectionOwner,
     /// Application the connection is made from; changes that apply at once are made here.
     pub(super) app: AppConfig,
 }
@@ -125,23 +126,28 @@ impl ConnectionWork<'_> {
         self.core.listeners.check(&self.app)?;
         let was_there = held.web_client.is_some();
         self.web_client(held)?;
-        let (ip, port) = self.exposed(held);
+        let (remote_host, remote_port) = self.exposed(held);
         let remote = self.core.servers.of(url.origin())?;
         self.record.change().begin(Step::QuickSetup);
-        let (setup, connector) = self.call(&url, &remote, (&ip, port))?;
+        let (setup, connector) = self.call(&url, &remote, (&remote_host, remote_port))?;
         self.record.change().begin(Step::Credentials);
         let site_name_wanted = self.another_name(&url, &remote, &setup)?;
         let enforcement = Enforcement::of(&self.app, &setup)?;
         held.admit(&enforcement, &self.app.name, &setup);
         self.main_tunnel(&remote)?;
         self.record.change().begin(Step::AppTunnel);
-        let (tell, missed) = crossbeam_channel::bounded(1);
+        let (miss, missed) = crossbeam_channel::bounded(1);
         let names = Arc::new(SiteNames::of(&self.app, &setup));
-        let through = (&setup, &names);
-        let tunnel = self.open_tunnel(held, url.origin(), &connector, through, (ip, port), tell)?;
+        let forward = Remote {
+            local_host: REMOTE_HOST.to_owned(),
+            local_port: setup.app.resource.port,
+            remote_host,
+            remote_port,
+        };
+        let tunnel = self.open_tunnel(held, url.origin(), &connector, forward, &names, miss)?;
         let mut health = self.ask(held, names, missed, was_there);
         self.await_tunnel(&tunnel)?;
-        if !health.first(self.record) {
+        if !health.wait_first(self.record) {
             return Err(Ended::Stopped);
         }
         let site = ConnectResult {
@@ -236,7 +242,7 @@ impl ConnectionWork<'_> {
         };
         let setup = calls.run()?;
         let saved = calls.saved()?;
-        self.core.connections.places.note(url.origin(), &setup);
+        self.core.connections.addresses.note(url.origin(), &setup);
         Ok((setup, saved))
     }
 
@@ -258,43 +264,37 @@ impl ConnectionWork<'_> {
         held: &mut HeldResources,
         origin: &str,
         connector: &Connector,
-        (setup, names): (&Setup, &Arc<SiteNames>),
-        (ip, port): (String, u16),
+        forward: Remote,
+        names: &Arc<SiteNames>,
         missed: Sender<()>,
     ) -> Result<Arc<TunnelGroup>, Ended> {
-        let local_port = setup.app.resource.port;
-        let key = Key {
+        let key = TunnelKey {
             server: origin.to_owned(),
-            tunnel: Which::Port(local_port),
+            tunnel: TunnelKind::Port(forward.local_port),
         };
         held.port = Some(self.core.ports.reserve(&key, &self.record.stopped)?);
-        let forward = Remote {
-            local_host: REMOTE_HOST.to_owned(),
-            local_port,
-            remote_host: ip,
-            remote_port: port,
-        };
-        let known = Arc::new(self.core.known.told_by(origin));
+        let known = Arc::new(self.core.known.named_by(origin));
         let mut settings = connector.settings(Arc::clone(&known), forward)?;
         settings.retries.end_when_disowned = true;
         // The relay of this machine goes from one process to the next, and what has its port then may be another's.
-        if self.core.choice.is_stand_in(origin) {
+        if self.core.choice.is_local_relay(origin) {
             settings.retries.end_when_moved = true;
             settings.dial.timeouts.handshake = STAND_IN_WAIT;
         }
         settings.max_streams = self.app.max_streams.map(u64::from);
         // A database's web client is what its tunnel leads to.
         let own = held.served().map(Served::address);
-        let may_dial = self.core.listeners.may_dial(own);
+        let may_dial = self.core.listeners.dial_filter(own);
         let changes = &self.record.changes_shown;
         if self.app.protocol.has_gateway() {
-            let parts = (
+            let gateway = SiteGateway::new(
+                &self.app,
                 Arc::clone(names),
-                &held.door,
+                &held.access,
                 Arc::clone(&self.record.requests),
+                Arc::clone(&may_dial),
+                missed.clone(),
             );
-            let dial = (Arc::clone(&may_dial), missed.clone());
-            let gateway = SiteGateway::of(&self.app, parts, dial);
             settings.serve = Some(site::serve(gateway));
         } else {
             settings.serve = held.served().map(Served::streams);
@@ -307,7 +307,7 @@ impl ConnectionWork<'_> {
             may_dial(address)
         }));
         let missed = self.watch_failures(&mut settings, origin);
-        settings.on_notice = Some(self.tell_refused());
+        settings.on_notice = Some(self.record_refused());
         let others = connector.others(&known);
         let tunnel = self.core.tunnels.start(key.clone(), settings, others);
         let tunnel = tunnel
@@ -320,8 +320,9 @@ impl ConnectionWork<'_> {
         Ok(tunnel)
     }
 
-    /// Of its tunnel alone it is told where the main tunnel stands; else that is told, once for all. One that is up shows
-    /// that the server is there. Answers what gets a message when the server is missed again and again.
+    /// Logs failures of its tunnel while the main tunnel is connected; else the main tunnel's failure is logged, once
+    /// for all. A connected tunnel shows that the server answers. Returns the channel that gets a message when the
+    /// server is missed again and again.
     fn watch_failures(&self, settings: &mut Settings, origin: &str) -> Receiver<()> {
         let (miss, missed) = crossbeam_channel::bounded(1);
         let (misses, is_logged) = (
@@ -358,13 +359,13 @@ impl ConnectionWork<'_> {
                 log::warn!("'{name}': reconnected");
             }
             around.tunnels.wake_main(&server);
-            around.connections.server_answers(&server);
+            around.connections.note_server_answers(&server);
         }));
         missed
     }
 
-    /// Takes visitors whom the relay has refused: they are logged, and are requests of the connection.
-    fn tell_refused(&self) -> OnNotice {
+    /// Returns the handler of notices of refused visitors: they are logged, and are requests of the connection.
+    fn record_refused(&self) -> OnNotice {
         let (name, requests) = (self.app.name.clone(), Arc::clone(&self.record.requests));
         let log = LogLimiter::default();
         Arc::new(move |data| {
@@ -372,15 +373,16 @@ impl ConnectionWork<'_> {
                 return;
             };
             log.refused(format_args!("'{name}': {visit}"));
-            let said = (&*visit.method, &*visit.path);
-            let (now, status) = (SystemTime::now(), (visit.status, 0));
-            let source = Some(visit.source);
+            let now = SystemTime::now();
             requests.begin(now);
             requests.note(RequestRecord::new(
-                said,
-                source,
-                (now, Duration::ZERO),
-                status,
+                &visit.method,
+                &visit.path,
+                Some(visit.source),
+                now,
+                Duration::ZERO,
+                visit.status,
+                0,
             ));
         })
     }
@@ -399,7 +401,7 @@ impl ConnectionWork<'_> {
                 HealthWatch::begin(&self.app.name, probe, served.missed(), !was_there)
             }
             None => {
-                let may_dial = self.core.listeners.may_dial(None);
+                let may_dial = self.core.listeners.dial_filter(None);
                 let probe = Probe::of(&self.app, Some(names), Some(may_dial));
                 HealthWatch::begin(&self.app.name, probe, missed, false)
             }

@@ -6,7 +6,7 @@ use crossbeam_channel::Receiver;
 use zeroize::Zeroizing;
 
 use super::error::{ConnectError, Ended};
-use super::record::Owner;
+use super::record::ConnectionOwner;
 use crate::api::ErrorClass;
 use crate::api::relay::SetupCall;
 use crate::gateway::VISITORS_HOST;
@@ -25,7 +25,7 @@ pub(super) struct SetupCalls<'a> {
     pub(super) core: &'a AppState,
     pub(super) url: &'a ServerUrl,
     pub(super) remote: &'a Arc<RemoteServer>,
-    pub(super) record: &'a Owner,
+    pub(super) record: &'a ConnectionOwner,
     pub(super) app: &'a AppConfig,
     /// Exposed address.
     pub(super) target: (&'a str, u16),

@@ -24,8 +24,8 @@ const KEY_PAUSE: Duration = Duration::from_secs(10);
 
 /// All that changes of a connection.
 pub(super) struct ConnectionStatus {
-    /// Settings it is made from, whatever is saved meanwhile.
-    pub(super) made_from: AppConfig,
+    /// Settings in use, whatever is saved meanwhile.
+    pub(super) active_settings: AppConfig,
     /// When this end ends it: RFC 3339.
     pub(super) ends_at: Option<String>,
     /// The temporary account of a database's visitors, which has an end though the application may have none.
@@ -39,7 +39,7 @@ pub(super) struct ConnectionStatus {
     /// True if the site was completed since the round began: it is exposed, also while its tunnel is lost.
     pub(super) is_exposed: bool,
     /// True while the server it was connected through is being saved: the saved one may be older.
-    pub(super) is_being_noted: bool,
+    pub(super) is_saving_server: bool,
     /// The calls of this round so far.
     pub(super) attempt: u32,
     /// A pause of the quick-setup calls.
@@ -51,8 +51,8 @@ pub(super) struct ConnectionStatus {
     pub(super) awaited: Option<Awaited>,
     /// Closed when the stop signal is given.
     stopped: Receiver<()>,
-    /// How often the server was told of a change, heard or not.
-    pub(super) notified: u64,
+    /// Changes sent to the server, applied or not.
+    pub(super) changes_sent: u64,
 }
 
 /// Event that a failed connection waits for before it is retried.
@@ -65,10 +65,10 @@ pub(super) enum Awaited {
 }
 
 impl ConnectionStatus {
-    /// That of a connection of `app` that begins.
+    /// Status of a connection of `app` that begins.
     pub(super) fn new(app: &AppConfig, step: Step, stopped: Receiver<()>) -> Self {
         Self {
-            made_from: app.clone(),
+            active_settings: app.clone(),
             ends_at: app.expires.clone(),
             guest: None,
             state: ConnectionState::Connecting,
@@ -76,14 +76,14 @@ impl ConnectionStatus {
             shown: ConnectResult::default(),
             class: None,
             is_exposed: false,
-            is_being_noted: false,
+            is_saving_server: false,
             attempt: 0,
             pause: None,
             tunnel: None,
             health: Health::default(),
             awaited: None,
             stopped,
-            notified: 0,
+            changes_sent: 0,
         }
     }
 
@@ -92,9 +92,9 @@ impl ConnectionStatus {
         self.stopped.try_recv() != Err(TryRecvError::Empty)
     }
 
-    /// Where it is now, and its tunnel. Of one in use, the loss and the return are events: nothing has to watch it,
-    /// because whoever asks looks. So is the stop signal, after which nothing counts.
-    pub(super) fn look(&self) -> (ConnectionState, Option<Snapshot>) {
+    /// Returns the current state, and its tunnel. The loss and the return of a tunnel in use are events that are seen
+    /// here, so nothing has to watch it. So is the stop signal, after which nothing counts.
+    pub(super) fn current(&self) -> (ConnectionState, Option<Snapshot>) {
         let snapshot = self.tunnel.as_ref().map(|tunnel| tunnel.snapshot());
         let in_use = snapshot.as_ref().filter(|_| self.step == Step::Serving);
         let event = match in_use.map(|snapshot| snapshot.status) {
@@ -107,9 +107,9 @@ impl ConnectionStatus {
         (next.unwrap_or(self.state), snapshot)
     }
 
-    /// Follows the table from where it is now; false where the event changes nothing.
-    pub(super) fn go(&mut self, event: Event) -> bool {
-        let (now, _) = self.look();
+    /// Applies an event to the current state; false if it changes nothing.
+    pub(super) fn apply_event(&mut self, event: Event) -> bool {
+        let (now, _) = self.current();
         let next = now.on(event);
         self.state = next.unwrap_or(now);
         next.is_some()
@@ -137,22 +137,23 @@ impl ConnectionStatus {
         }
     }
 
-    /// From now on it is made from this.
-    pub(super) fn make_from(&mut self, app: &AppConfig) {
-        self.made_from = app.clone();
+    /// Sets the settings that are active from now on.
+    pub(super) fn set_active_settings(&mut self, app: &AppConfig) {
+        self.active_settings = app.clone();
         self.ends_at.clone_from(&app.expires);
     }
 
-    /// From now on these terms hold, and this link carries the code.
+    /// Sets the active terms, and the link with the code.
     pub(super) fn set_terms(&mut self, app: &AppConfig, auth_url: String) {
-        self.made_from = self.made_from.with_terms_of(app);
+        self.active_settings = self.active_settings.with_terms_of(app);
         self.shown.auth_url = auth_url;
     }
 
-    /// The server was told of a change. Where it has not heard: when it is told again, and why it has not.
-    pub(super) fn owe(&mut self, owed: Option<(Instant, String)>) {
-        self.notified += 1;
-        self.pause = owed.map(|(until, reason)| Wait {
+    /// Called after a change was sent to the server. If it was not applied, `pending` is the time of the next attempt,
+    /// and the reason.
+    pub(super) fn set_pending_change(&mut self, pending: Option<(Instant, String)>) {
+        self.changes_sent += 1;
+        self.pause = pending.map(|(until, reason)| Wait {
             attempt: 0,
             until,
             reason: format!("the relay has not applied a change yet: {reason}"),
@@ -161,7 +162,7 @@ impl ConnectionStatus {
 
     /// The work is complete: `site` says where visitors go.
     pub(super) fn complete(&mut self, site: ConnectResult) {
-        if self.go(Event::Completed) {
+        if self.apply_event(Event::Completed) {
             self.step = Step::Serving;
             self.shown = ConnectResult {
                 server: std::mem::take(&mut self.shown.server),
@@ -169,27 +170,27 @@ impl ConnectionStatus {
                 ..site
             };
             self.is_exposed = true;
-            self.is_being_noted = true;
+            self.is_saving_server = true;
         }
     }
 
-    /// Visitors find it elsewhere from here on.
-    pub(super) fn move_to(&mut self, site_url: &str) {
+    /// Sets the address for visitors.
+    pub(super) fn set_site_url(&mut self, site_url: &str) {
         if self.shown.site_url != site_url {
             log::warn!("a port is at {site_url} now, because its relay is unreachable");
             site_url.clone_into(&mut self.shown.site_url);
         }
     }
 
-    /// As [`Owner::fail`](super::record::Owner::fail).
+    /// As [`ConnectionOwner::fail`](super::record::ConnectionOwner::fail).
     pub(super) fn fail(
         &mut self,
         failure: ConnectError,
         pause: Option<Duration>,
     ) -> Option<Awaited> {
-        let (_, snapshot) = self.look();
+        let (_, snapshot) = self.current();
         self.awaited = None;
-        if !self.go(Event::StepFailed) {
+        if !self.apply_event(Event::StepFailed) {
             return None;
         }
         let shown = &mut self.shown;
@@ -221,7 +222,7 @@ impl ConnectionStatus {
     /// The next round begins; false where it was ended meanwhile.
     pub(super) fn begin_again(&mut self, step: Step) -> bool {
         self.awaited = None;
-        if !self.go(Event::RetryDue) {
+        if !self.apply_event(Event::RetryDue) {
             return false;
         }
         self.is_exposed = false;
@@ -236,7 +237,7 @@ impl ConnectionStatus {
     /// When it ends, by the end that does so first: texts of one form are in the order of time.
     fn ends(&self) -> Option<String> {
         let guests = self.guest.as_ref().map(|guest| rfc3339(guest.expires()));
-        let own = [&self.ends_at, &self.made_from.expires];
+        let own = [&self.ends_at, &self.active_settings.expires];
         own.into_iter().flatten().cloned().chain(guests).min()
     }
 
@@ -247,7 +248,7 @@ impl ConnectionStatus {
             expires: self.ends(),
             guest_tables: guest.map(|guest| guest.tables),
             guest_views: guest.map(|guest| guest.views),
-            ..self.made_from.shown().saved()
+            ..self.active_settings.shown().saved()
         }
     }
 

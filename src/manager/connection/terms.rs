@@ -1,5 +1,6 @@
 //! Changes that apply to a running connection: its end, its code, who may come, signing everybody out,
-//! and what is written of visitors. This end follows at once; the server is told by one more quick-setup call, again and again until it has heard.
+//! and what is written of visitors. This end follows at once; the server gets it with one more quick-setup call, which
+//! is repeated until it succeeds.
 
 use std::time::{Duration, Instant};
 
@@ -16,14 +17,14 @@ use crate::tunnel::group::TunnelGroup;
 pub(super) enum Applied {
     /// It holds, or there was none.
     Done,
-    /// The server has not heard of it: it is told again at this moment.
-    Owed(Instant),
+    /// The server has not applied it: it is sent again at this moment.
+    Pending(Instant),
     /// The server has assigned something else: only another sequence helps.
-    Elsewhere,
+    Moved,
 }
 
 impl ConnectionWork<'_> {
-    /// Makes hold what is stored now, as far as that needs no new connection.
+    /// Applies the stored settings, as far as that needs no new connection.
     pub(super) fn apply(
         &mut self,
         held: &mut HeldResources,
@@ -34,28 +35,30 @@ impl ConnectionWork<'_> {
         if let Ok(saved) = self.core.apps.find(&self.app.id) {
             self.core.end_in_time(&saved);
             // Records of visitors are this end's alone.
-            self.record.record_as(&saved, &self.core.audit);
+            self.record.set_recording(&saved, &self.core.audit);
             let wanted = self.core.apps.with_code(self.app.with_terms_of(&saved));
-            self.follow(held, tunnel, wanted.map_err(local)?)?;
+            self.apply_here(held, tunnel, wanted.map_err(local)?)?;
         }
-        if self.record.has_terms_of(&self.app) {
-            self.record.change().owe(None);
+        if self.record.has_same_terms(&self.app) {
+            self.record.change().set_pending_change(None);
             return Ok(Applied::Done);
         }
-        match self.tell(held) {
+        match self.apply_at_server(held) {
             Ok(applied) => {
                 pauses.reset();
-                self.record.change().owe(None);
+                self.record.change().set_pending_change(None);
                 Ok(applied)
             }
-            Err(Ended::Failed(error)) if !error.is_refusal => Ok(self.owe(&error, pauses.next())),
+            Err(Ended::Failed(error)) if !error.is_refusal => {
+                Ok(self.retry_later(&error, pauses.next()))
+            }
             // Nobody sees to what is wanted: it must not go on as it is.
             Err(ended) => Err(ended),
         }
     }
 
-    /// This end does as is wanted, whatever the server does.
-    fn follow(
+    /// Applies a change at this end, whatever the server does.
+    fn apply_here(
         &mut self,
         held: &mut HeldResources,
         tunnel: &TunnelGroup,
@@ -64,7 +67,7 @@ impl ConnectionWork<'_> {
         let admits_as_before = wanted.admits_as(&self.app);
         let client = held.web_client.as_ref();
         if let Some(client) = client.filter(|_| wanted.expires != self.app.expires) {
-            client.ends_at(wanted.expires.as_deref());
+            client.set_end(wanted.expires.as_deref());
         }
         self.app = wanted;
         self.record.change().ends_at.clone_from(&self.app.expires);
@@ -77,14 +80,14 @@ impl ConnectionWork<'_> {
         Ok(())
     }
 
-    /// The server does, too; one that is no relay of ours has nothing to do with it.
-    fn tell(&self, held: &mut HeldResources) -> Result<Applied, Ended> {
+    /// Applies a change at the server; one that is no relay of ours has nothing to do with it.
+    fn apply_at_server(&self, held: &mut HeldResources) -> Result<Applied, Ended> {
         if held.setup().is_of_relay() {
             let (setup, connector) = self.ask_again(held)?;
             let is_same = is_same_place(held.setup(), &setup, connector.others.is_some());
             held.setup = Some(setup);
             if !is_same {
-                return Ok(Applied::Elsewhere);
+                return Ok(Applied::Moved);
             }
         }
         let setup = held.setup().clone();
@@ -97,15 +100,15 @@ impl ConnectionWork<'_> {
         Ok(Applied::Done)
     }
 
-    fn owe(&self, error: &ConnectError, pause: Duration) -> Applied {
+    fn retry_later(&self, error: &ConnectError, pause: Duration) -> Applied {
         let again = Instant::now() + pause;
         let why = error.in_one_line();
         log::warn!(
             "application '{}': the relay has not applied a change: {why}",
             self.app.name
         );
-        self.record.change().owe(Some((again, why)));
-        Applied::Owed(again)
+        self.record.change().set_pending_change(Some((again, why)));
+        Applied::Pending(again)
     }
 }
 

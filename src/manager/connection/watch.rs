@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 
-use super::health::{Answer, HealthState};
+use super::health::{HealthResult, HealthState};
 use super::probe::Probe;
-use super::record::Owner;
+use super::record::ConnectionOwner;
 use crate::sync::{Thread, spawn};
 
 /// The longest that the first question delays `connected`.
@@ -31,7 +31,7 @@ pub(super) struct HealthWatch {
     /// A visit found nobody.
     missed: Receiver<()>,
     /// The question under way.
-    answer: Option<Receiver<Answer>>,
+    answer: Option<Receiver<HealthResult>>,
     asked: Instant,
     /// A visit found nobody while the question was under way, which may have come before that.
     is_doubtful: bool,
@@ -39,7 +39,7 @@ pub(super) struct HealthWatch {
     due: Option<Instant>,
 }
 
-/// Why there is nothing more to watch.
+/// Reason that there is nothing more to watch.
 pub(super) enum WatchEnd {
     /// The stop signal was given.
     Stopped,
@@ -76,28 +76,29 @@ impl HealthWatch {
 
     /// Waits for the first answer, but for no longer than [`FIRST_WITHIN`] since the question; false where the stop
     /// signal came first.
-    pub(super) fn first(&mut self, record: &Owner) -> bool {
+    pub(super) fn wait_first(&mut self, record: &ConnectionOwner) -> bool {
         let left = (self.asked + FIRST_WITHIN).saturating_duration_since(Instant::now());
         let answer = self.answer.clone().unwrap_or_else(never);
         select! {
             recv(record.stopped) -> _ => return false,
-            recv(answer) -> answer => self.heard(record, answer.ok()),
+            recv(answer) -> answer => self.apply_answer(record, answer.ok()),
             default(left) => {}
         }
         true
     }
 
-    /// Until the connection is to end, or there is something else to do: at `owed` at the latest, or at `due`, or when
-    /// the tunnel's server is missed.
+    /// Until the connection is to end, or there is something else to do: at `pending` at the latest, or at `due`, or
+    /// when the tunnel's server is missed.
     pub(super) fn run(
         &mut self,
-        record: &Owner,
+        record: &ConnectionOwner,
         ended: &Receiver<()>,
-        owed: Option<Instant>,
-        (due, misses): (Option<Instant>, &Receiver<()>),
+        pending: Option<Instant>,
+        due: Option<Instant>,
+        misses: &Receiver<()>,
     ) -> WatchEnd {
         let at = |moment: Option<Instant>| moment.map_or_else(never, at);
-        let (owed, due) = (at(owed), at(due));
+        let (pending, due) = (at(pending), at(due));
         loop {
             let answer = self.answer.clone().unwrap_or_else(never);
             let question = at(self.due);
@@ -105,10 +106,10 @@ impl HealthWatch {
                 recv(record.stopped) -> _ => return WatchEnd::Stopped,
                 recv(ended) -> _ => return WatchEnd::TunnelEnded,
                 recv(record.changes()) -> _ => return WatchEnd::Changed,
-                recv(owed) -> _ => return WatchEnd::Changed,
+                recv(pending) -> _ => return WatchEnd::Changed,
                 recv(due) -> _ => return WatchEnd::Due,
                 recv(misses) -> _ => return WatchEnd::Due,
-                recv(answer) -> answer => self.heard(record, answer.ok()),
+                recv(answer) -> answer => self.apply_answer(record, answer.ok()),
                 recv(question) -> _ => self.ask(),
                 recv(record.retries()) -> _ => {
                     self.hasten(record, HealthState::Failing);
@@ -128,7 +129,7 @@ impl HealthWatch {
     }
 
     /// Asks soon, where it is in that state or not known.
-    fn hasten(&mut self, record: &Owner, in_state: HealthState) {
+    fn hasten(&mut self, record: &ConnectionOwner, in_state: HealthState) {
         let state = record.status().health.state;
         if self.answer.is_none() && (state == in_state || state == HealthState::Unknown) {
             self.due = Some(self.asked + LEAST_PAUSE);
@@ -137,12 +138,12 @@ impl HealthWatch {
 
     fn ask(&mut self) {
         (self.asked, self.due) = (Instant::now(), None);
-        let (tell, answer): (Sender<Answer>, _) = bounded(1);
+        let (sender, answer): (Sender<HealthResult>, _) = bounded(1);
         let probe = self.probe.clone();
         // On a thread of its own, as a name's resolution cannot be interrupted; it ends with the answer.
         let spawned = spawn(Thread::Health, move || {
             // Nobody may want it any more.
-            let _ = tell.send(probe.ask());
+            let _ = sender.send(probe.ask());
         });
         match spawned {
             Ok(()) => self.answer = Some(answer),
@@ -154,7 +155,7 @@ impl HealthWatch {
     }
 
     /// The question is over. There is no answer where its thread broke off: it is asked again.
-    fn heard(&mut self, record: &Owner, answer: Option<Answer>) {
+    fn apply_answer(&mut self, record: &ConnectionOwner, answer: Option<HealthResult>) {
         self.answer = None;
         let Some(answer) = answer else {
             log::warn!("application '{}': health check interrupted", self.name);
@@ -190,7 +191,7 @@ mod tests {
     fn a_question_that_breaks_off_is_asked_again() {
         let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
         let app = app.unwrap().into_new();
-        let record = Owner::begin((0, 0), &app, bounded(0).1, Arc::default());
+        let record = ConnectionOwner::begin(Default::default(), &app, bounded(0).1, Arc::default());
         record
             .change()
             .health
@@ -199,7 +200,7 @@ mod tests {
         let mut watch = HealthWatch::begin("x", breaks_off, never(), false);
         let answer = watch.answer.clone().unwrap().recv();
         assert!(answer.is_err() && watch.due.is_none());
-        watch.heard(&record, answer.ok());
+        watch.apply_answer(&record, answer.ok());
         assert_eq!(watch.due, Some(watch.asked + FAILING_PAUSE));
     }
 }

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use super::failure::{Failure, NAMELESS, NO_PROXY_THERE, NO_ROUTE, PROXY_SETTING};
 use super::redact::clean;
-use super::transport::{Noting, Reached, Resolve};
+use super::transport::{ReachedAddress, RecordingConnector, Resolve};
 use crate::manager::ServerUrl;
 use crate::net::{AddressClass, in_words};
 use crate::store::Credentials;
@@ -49,7 +49,7 @@ pub(super) struct Reply {
     pub(super) status: u16,
     /// How far inside the network the server was reached; behind a proxy a name counts as public.
     pub(super) server_class: AddressClass,
-    /// How long the server asks to wait.
+    /// Time that the server asks to wait.
     pub(super) retry_after: Option<Duration>,
     pub(super) body: Zeroizing<Vec<u8>>,
 }
@@ -93,7 +93,7 @@ fn way_by(proxy: &Proxy, host: &str) -> String {
 }
 
 /// Answer at the address of quick-setup calls.
-pub struct Look {
+pub struct SetupEndpoint {
     /// The status of the answer.
     pub status: u16,
     /// True if it accepts such calls: those are POST only (RFC 9110 section 15.5.6).
@@ -102,7 +102,7 @@ pub struct Look {
     pub clock: Option<SystemTime>,
 }
 
-/// Why a server does not answer, with the advice that fits its cause.
+/// Reason that a server does not answer, with the advice that fits its cause.
 #[derive(Default)]
 pub struct NoAnswer {
     /// Message.
@@ -123,7 +123,7 @@ impl From<String> for NoAnswer {
 }
 
 /// Asks what is there, without a body or a password: nothing is set up.
-pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, NoAnswer> {
+pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<SetupEndpoint, NoAnswer> {
     let (agent, proxy, _) = agent(server, timeout)?;
     let response = agent.get(server.with(PATH)).call();
     let response = response.map_err(|error| {
@@ -146,7 +146,7 @@ pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, NoAnsw
     let date = response.headers().get(header::DATE);
     let date = date.and_then(|value| value.to_str().ok());
     let status = response.status().as_u16();
-    Ok(Look {
+    Ok(SetupEndpoint {
         status,
         is_there: status == 405,
         clock: date.and_then(|date| httpdate::parse_http_date(date).ok()),
@@ -190,7 +190,7 @@ fn reply(mut response: Response<Body>) -> Result<Reply, ureq::Error> {
     })
 }
 
-/// How long to wait from `now` on: the header (RFC 9110 §10.2.3) has seconds or a date. `None` for anything else.
+/// Time to wait from `now` on: the header (RFC 9110 §10.2.3) has seconds or a date. `None` for anything else.
 fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     let is_number = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
@@ -214,9 +214,12 @@ fn beginning(body: &mut Body) -> Vec<u8> {
 
 /// One agent a call: no connection is kept between attempts, which may be seconds apart. With it comes the proxy that it
 /// uses, and where it tells which address it reached.
-fn agent(server: &ServerUrl, timeout: Duration) -> Result<(Agent, Option<Proxy>, Reached), String> {
+fn agent(
+    server: &ServerUrl,
+    timeout: Duration,
+) -> Result<(Agent, Option<Proxy>, ReachedAddress), String> {
     let proxy = ws::environment_proxy(server.endpoint()).map_err(|error| error.to_string())?;
-    let noting = Noting::default();
+    let noting = RecordingConnector::default();
     let reached = Arc::clone(&noting.reached);
     let config = Agent::config_builder()
         .timeout_global(Some(timeout))

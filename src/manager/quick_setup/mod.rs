@@ -20,9 +20,9 @@ mod transport;
 
 pub use answer::{Alternate, ApiKey, App, Connector, Resource, Setup};
 pub(crate) use call::look;
-pub use call::{Look, NoAnswer};
+pub use call::{NoAnswer, SetupEndpoint};
 pub use failure::Failure;
 pub(crate) use failure::{OTHER_NAME, REVOKED, REVOKED_HERE};
-pub use relay_calls::Standing;
+pub use relay_calls::ConnectorStanding;
 pub(crate) use relay_calls::{release, release_name, standing, would_enrol};
 pub use run::{ATTEMPTS, Caller, PreparedCall, Wait, run};

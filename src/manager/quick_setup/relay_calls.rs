@@ -67,7 +67,7 @@ pub(crate) fn release_name(
 
 /// Standing of a connector at a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ConnectorStanding {
     /// It is let in.
     Known,
     /// Its name or password is wrong.
@@ -76,14 +76,15 @@ pub enum Standing {
     Revoked,
 }
 
-/// Asks a relay of ours by giving back what no application is called; nothing changes. None where no such relay answers.
-pub(crate) fn standing(server: &ServerUrl, credentials: &Credentials) -> Option<Standing> {
+/// Asks a relay of ours by releasing an application that does not exist; nothing changes. None if no such relay
+/// answers.
+pub(crate) fn standing(server: &ServerUrl, credentials: &Credentials) -> Option<ConnectorStanding> {
     let reply = call::release(server, credentials, "none", TIMEOUT).ok()?;
     let said = String::from_utf8_lossy(&reply.body);
     match reply.status {
-        404 if said.contains("no such application") => Some(Standing::Known),
-        401 if said.contains("of this connector is wrong") => Some(Standing::Refused),
-        403 if said.contains("revoked by") => Some(Standing::Revoked),
+        404 if said.contains("no such application") => Some(ConnectorStanding::Known),
+        401 if said.contains("of this connector is wrong") => Some(ConnectorStanding::Refused),
+        403 if said.contains("revoked by") => Some(ConnectorStanding::Revoked),
         _ => None,
     }
 }

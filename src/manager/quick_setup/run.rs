@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::redact::SentSecrets;
 use crate::manager::ServerUrl;
 
-/// How often a server is asked at most.
+/// Maximum number of attempts.
 pub const ATTEMPTS: u32 = crate::limits::SETUP_ATTEMPTS;
 
 /// Calls alive at once, those included that nobody waits for any more: three times the connections that there can be.
@@ -47,7 +47,7 @@ pub struct Wait {
     pub attempt: u32,
     /// When the next one begins.
     pub until: Instant,
-    /// Why it is needed.
+    /// Reason that it is needed.
     pub reason: String,
 }
 
@@ -124,34 +124,34 @@ enum Next {
 }
 
 /// The retry table of the specification.
-fn next(pace: Pace, attempt: u32, outcome: Outcome) -> Next {
+fn next(pace: Pace, attempt: u32, outcome: SetupOutcome) -> Next {
     let last = attempt == ATTEMPTS;
     let failed = |failure| Next::Answer(Err(failure));
     match outcome {
-        Outcome::Done(setup) => Next::Answer(Ok(setup)),
-        Outcome::Unauthorized(said) if last => failed(Failure::Unauthorized { said }),
-        Outcome::Unauthorized(_) => Next::Reload,
-        Outcome::TooMany(_) if last => failed(Failure::TooManyRequests { attempts: attempt }),
-        Outcome::TooMany(asked) => {
+        SetupOutcome::Done(setup) => Next::Answer(Ok(setup)),
+        SetupOutcome::Unauthorized(said) if last => failed(Failure::Unauthorized { said }),
+        SetupOutcome::Unauthorized(_) => Next::Reload,
+        SetupOutcome::TooMany(_) if last => failed(Failure::TooManyRequests { attempts: attempt }),
+        SetupOutcome::TooMany(asked) => {
             let pause = asked.unwrap_or_default().max(pace.second * attempt * 3);
             Next::Pause(pause, "the relay limits calls (429)".to_owned())
         }
-        Outcome::Busy(_, said) if last => failed(Failure::Status { status: 503, said }),
-        Outcome::Busy(asked, said) => {
+        SetupOutcome::Busy(_, said) if last => failed(Failure::Status { status: 503, said }),
+        SetupOutcome::Busy(asked, said) => {
             let pause = asked.unwrap_or_default().min(MAX_BUSY);
             Next::Pause(pause.max(pace.second * attempt), format!("503: {said}"))
         }
-        Outcome::Passing(reason) if last => failed(Failure::Unreachable {
+        SetupOutcome::Passing(reason) if last => failed(Failure::Unreachable {
             reason,
             attempts: attempt,
         }),
-        Outcome::Passing(reason) => Next::Pause(pace.second * attempt, reason),
-        Outcome::Failed(failure) => failed(failure),
+        SetupOutcome::Passing(reason) => Next::Pause(pace.second * attempt, reason),
+        SetupOutcome::Failed(failure) => failed(failure),
     }
 }
 
 /// Outcome of an attempt, by the rows of the retry table.
-enum Outcome {
+enum SetupOutcome {
     Done(Box<Setup>),
     /// 401, and what was said.
     Unauthorized(String),
@@ -172,7 +172,7 @@ fn ask(
     caller: &mut dyn Caller,
     stop: &Receiver<()>,
     reload: bool,
-) -> Result<Outcome, Failure> {
+) -> Result<SetupOutcome, Failure> {
     // A call that is not wanted any more is not made.
     if stop.try_recv() != Err(TryRecvError::Empty) {
         return Err(Failure::Stopped);
@@ -191,7 +191,7 @@ fn start(
     pace: Pace,
     server: ServerUrl,
     prepared: PreparedCall,
-) -> Result<Receiver<Outcome>, Failure> {
+) -> Result<Receiver<SetupOutcome>, Failure> {
     let too_many = || format!("{MAX_CALLS} calls to relays still wait for an answer");
     let permit = CALLS
         .take(MAX_CALLS)
@@ -201,7 +201,7 @@ fn start(
     let spawned = spawn(Thread::QuickSetup, move || {
         let _permit = permit;
         let outcome = judged(&server, post(&server, PATH, &body, pace.call), &body);
-        if let Outcome::Done(setup) = &outcome {
+        if let SetupOutcome::Done(setup) = &outcome {
             accepted(setup);
         }
         // Nobody may be waiting any more.
@@ -211,23 +211,23 @@ fn start(
     Ok(answered)
 }
 
-fn judged(server: &ServerUrl, result: Result<Reply, Failure>, sent: &[u8]) -> Outcome {
+fn judged(server: &ServerUrl, result: Result<Reply, Failure>, sent: &[u8]) -> SetupOutcome {
     let reply = match result {
         Ok(reply) => reply,
-        Err(Failure::Unreachable { reason, .. }) => return Outcome::Passing(reason),
-        Err(failure) => return Outcome::Failed(failure),
+        Err(Failure::Unreachable { reason, .. }) => return SetupOutcome::Passing(reason),
+        Err(failure) => return SetupOutcome::Failed(failure),
     };
     let secrets = SentSecrets::of(sent);
     let said = || secrets.said(&reply.body);
     match reply.status {
         200..=299 => match answer::read_from(server, reply.server_class, &reply.body) {
-            Ok(setup) => Outcome::Done(Box::new(setup)),
-            Err(refusal) => Outcome::Failed(Failure::of(refusal, &reply.body, &secrets)),
+            Ok(setup) => SetupOutcome::Done(Box::new(setup)),
+            Err(refusal) => SetupOutcome::Failed(Failure::of(refusal, &reply.body, &secrets)),
         },
-        401 => Outcome::Unauthorized(said()),
-        429 => Outcome::TooMany(reply.retry_after),
-        503 if reply.retry_after.is_some() => Outcome::Busy(reply.retry_after, said()),
-        status => Outcome::Failed(Failure::Status {
+        401 => SetupOutcome::Unauthorized(said()),
+        429 => SetupOutcome::TooMany(reply.retry_after),
+        503 if reply.retry_after.is_some() => SetupOutcome::Busy(reply.retry_after, said()),
+        status => SetupOutcome::Failed(Failure::Status {
             status,
             said: said(),
         }),

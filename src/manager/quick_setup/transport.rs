@@ -17,16 +17,16 @@ use crate::sync::Mutex;
 use crate::tunnel::ws::Endpoint;
 
 /// The address, once there is one.
-pub(super) type Reached = Arc<Mutex<Option<IpAddr>>>;
+pub(super) type ReachedAddress = Arc<Mutex<Option<IpAddr>>>;
 
 /// Connects as the library does, one address after the other, and notes which it was.
 #[derive(Debug, Default)]
-pub(super) struct Noting {
+pub(super) struct RecordingConnector {
     tcp: TcpConnector,
-    pub(super) reached: Reached,
+    pub(super) reached: ReachedAddress,
 }
 
-impl<In: Transport> Connector<In> for Noting {
+impl<In: Transport> Connector<In> for RecordingConnector {
     type Out = <TcpConnector as Connector<In>>::Out;
 
     fn connect(

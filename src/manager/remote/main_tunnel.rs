@@ -23,11 +23,11 @@ use super::server::RemoteServer;
 use super::view::MainTunnelView;
 use crate::http::Server;
 use crate::manager::local_api;
-use crate::manager::own_listeners::Registered;
+use crate::manager::own_listeners::RegisteredListener;
 use crate::net::in_words;
 use crate::tunnel::client::{Class, Way};
 use crate::tunnel::group::TunnelGroup;
-use crate::tunnel::registry::{Key, Which};
+use crate::tunnel::registry::{TunnelKey, TunnelKind};
 use crate::tunnel::remote::Remote;
 
 /// Where the local API service listens: the first free one. 4000 to 5000 by the specification.
@@ -35,7 +35,7 @@ const LOCAL_PORTS: std::ops::RangeInclusive<u16> = 4000..=5000;
 
 /// The main tunnel, which its server's owner has alone.
 pub(super) struct MainTunnel {
-    key: Key,
+    key: TunnelKey,
     environment: Arc<Environment>,
     /// Where the tunnel's thread tells that it is connected.
     mailbox: Weak<RemoteServer>,
@@ -60,15 +60,15 @@ struct LocalService {
     /// None once the service runs.
     listener: Option<TcpListener>,
     api: Option<Server>,
-    _registered: Registered,
+    _registered: RegisteredListener,
 }
 
 impl MainTunnel {
     pub(super) fn new(mailbox: &Arc<RemoteServer>, environment: Arc<Environment>) -> Self {
         Self {
-            key: Key {
+            key: TunnelKey {
                 server: mailbox.origin.clone(),
-                tunnel: Which::Main,
+                tunnel: TunnelKind::Main,
             },
             environment,
             mailbox: Arc::downgrade(mailbox),
@@ -140,7 +140,7 @@ impl MainTunnel {
         else {
             return;
         };
-        let known = Arc::new(self.environment.known.told_by(&self.key.server));
+        let known = Arc::new(self.environment.known.named_by(&self.key.server));
         if tunnel.wants_relay()
             && let Err(error) = tunnel.hold_at(connector.places(&known))
         {
@@ -211,7 +211,7 @@ impl MainTunnel {
             remote_host: "localhost".into(),
             remote_port: self.bind(credentials)?,
         };
-        let known = Arc::new(self.environment.known.told_by(&self.key.server));
+        let known = Arc::new(self.environment.known.named_by(&self.key.server));
         let settings = info.settings(Arc::clone(&known), forward);
         let mut settings = settings.map_err(|error| error.error)?;
         // Whoever has the same port of `::1` is somebody else.
@@ -225,7 +225,7 @@ impl MainTunnel {
         let connections = Arc::clone(&self.environment.connections);
         let origin = self.key.server.clone();
         settings.on_failed = Some(Box::new(move |failure, _| {
-            connections.server_is_away(&origin, failure.class.into(), &failure.message);
+            connections.note_server_away(&origin, failure.class.into(), &failure.message);
         }));
         let others = info.others(&known);
         let tunnels = &self.environment.tunnels;

@@ -21,16 +21,16 @@ use crate::tunnel::ws::Endpoint;
 /// Name under which the key of a server's fleet is pinned: no address looks like it.
 const FLEET: &str = "fleet";
 
-/// Why an answer is not taken that does not say what the server sees to, though earlier ones did: a code in it would
-/// take the place of the application's own.
+/// Reason that an answer is not taken that does not say what the server sees to, though earlier ones did: a code in it
+/// would take the place of the application's own.
 const NO_RELAY_ANY_MORE: &str = "the server was a postern relay and no longer answers as one: ask its operator, or \
     reset its identity";
 
-/// Why there is no main tunnel where nothing of a server's answer is kept, or no more.
+/// Reason that there is no main tunnel where nothing of a server's answer is kept, or no more.
 const INCOMPLETE: &str = "the connector data is incomplete: connect again";
 
-/// The owner of one server's state; [`Owner::run`] is its thread.
-pub(super) struct Owner {
+/// The owner of one server's state; [`ServerOwner::run`] is its thread.
+pub(super) struct ServerOwner {
     environment: Arc<Environment>,
     origin: String,
     commands: Receiver<(Arc<RemoteServer>, Command)>,
@@ -67,10 +67,10 @@ struct UnansweredCall {
 enum OwnerEvent {
     Command(Arc<RemoteServer>, Command),
     /// The call at this place is over, with an answer perhaps.
-    CallIsOver(usize, Option<CallAnswer>),
+    CallEnded(usize, Option<CallAnswer>),
 }
 
-impl Owner {
+impl ServerOwner {
     /// One for the server with this origin, and its mailbox. It ends when `closed` is.
     pub(super) fn new(
         origin: &str,
@@ -113,9 +113,9 @@ impl Owner {
             match event {
                 OwnerEvent::Command(mailbox, command) => {
                     self.mailbox = Some(mailbox);
-                    self.obey(command);
+                    self.execute(command);
                 }
-                OwnerEvent::CallIsOver(index, answer) => self.call_is_over(index, answer),
+                OwnerEvent::CallEnded(index, answer) => self.finish_call(index, answer),
             }
             if self.calls.is_empty() && self.main.is_absent() {
                 self.mailbox = None;
@@ -132,9 +132,9 @@ impl Owner {
         self.main.end_service();
         self.working = None;
         while !self.calls.is_empty()
-            && let Some(OwnerEvent::CallIsOver(index, answer)) = self.next_event()
+            && let Some(OwnerEvent::CallEnded(index, answer)) = self.next_event()
         {
-            self.call_is_over(index, answer);
+            self.finish_call(index, answer);
         }
     }
 
@@ -160,12 +160,12 @@ impl Owner {
             index => {
                 let index = index - of_commands - 1;
                 let call = self.calls.get(index).expect("each call was added once");
-                Some(OwnerEvent::CallIsOver(index, ready.recv(&call.answer).ok()))
+                Some(OwnerEvent::CallEnded(index, ready.recv(&call.answer).ok()))
             }
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    fn execute(&mut self, command: Command) {
         match command {
             Command::BeginCall {
                 reload,
@@ -179,7 +179,7 @@ impl Owner {
                 self.waiting.push(progress);
                 self.set_up_main_tunnel();
             }
-            Command::MainTunnelIsUp => self.main_tunnel_is_up(),
+            Command::MainTunnelIsUp => self.handle_main_tunnel_up(),
             Command::Forget { reply } => {
                 let was_known = self.forget();
                 let _ = reply.send(was_known);
@@ -207,7 +207,7 @@ impl Owner {
         })
     }
 
-    fn call_is_over(&mut self, index: usize, answer: Option<CallAnswer>) {
+    fn finish_call(&mut self, index: usize, answer: Option<CallAnswer>) {
         let call = self.calls.remove(index);
         let Some(answer) = answer else {
             return;
@@ -248,7 +248,7 @@ impl Owner {
             earlier.is_overtaken = true;
         }
         if accepted.is_new_identity {
-            self.identity_has_changed();
+            self.announce_new_identity();
         }
         log::debug!("the credentials from {} are saved", self.origin);
         if is_awaited {
@@ -317,7 +317,7 @@ impl Owner {
 
     /// The host keys of what this server names.
     fn known(&self) -> KnownServers {
-        self.environment.known.told_by(&self.origin)
+        self.environment.known.named_by(&self.origin)
     }
 
     /// A fingerprint that came with the answer is pinned, unless one is already.
@@ -333,14 +333,14 @@ impl Owner {
         pinned.map_err(|error| error.to_string())
     }
 
-    /// Sets the main tunnel up with what is known now, unless that is done, and tells those who wait.
+    /// Sets the main tunnel up with the current credentials, unless that is done, and notifies waiters.
     fn set_up_main_tunnel(&mut self) {
         match self.connector() {
             Ok(info) => {
                 self.main.set_up(info, &mut self.credentials);
-                self.main_tunnel_has_changed();
+                self.publish_main_tunnel();
             }
-            Err(error) => self.tell_waiting(&MainTunnelProgress::Failed(error)),
+            Err(error) => self.notify_waiting(&MainTunnelProgress::Failed(error)),
         }
     }
 
@@ -354,9 +354,11 @@ impl Owner {
         })
     }
 
-    fn main_tunnel_is_up(&mut self) {
+    fn handle_main_tunnel_up(&mut self) {
         let origin = &self.origin;
-        self.environment.connections.server_is_back(origin);
+        self.environment
+            .connections
+            .retry_for_returned_server(origin);
         if !self.main.note_connected(&mut self.credentials) {
             return;
         }
@@ -365,19 +367,19 @@ impl Owner {
             // Another answer may have come: they wait for one that is made with that.
             self.set_up_main_tunnel();
         } else {
-            self.main_tunnel_has_changed();
+            self.publish_main_tunnel();
         }
     }
 
-    fn main_tunnel_has_changed(&mut self) {
+    fn publish_main_tunnel(&mut self) {
         self.publish();
         if let Some(progress) = self.main.progress() {
-            self.tell_waiting(&progress);
+            self.notify_waiting(&progress);
         }
     }
 
-    /// Those who are gone, or have heard the last of it, wait no more.
-    fn tell_waiting(&mut self, progress: &MainTunnelProgress) {
+    /// Sends the progress to waiters; removes those that have gone, or got the last message.
+    fn notify_waiting(&mut self, progress: &MainTunnelProgress) {
         let is_last = !matches!(progress, MainTunnelProgress::Connecting(_));
         self.waiting
             .retain(|waiting| waiting.send(progress.clone()).is_ok() && !is_last);
@@ -387,14 +389,14 @@ impl Owner {
         // Their answers are for what is forgotten.
         self.calls.clear();
         let was_known = self.credentials.forget()?;
-        self.identity_has_changed();
+        self.announce_new_identity();
         self.end_main_tunnel();
         Ok(was_known)
     }
 
     fn retire_main_tunnel(&mut self) {
         // Sending to a waiter shows whether it has gone.
-        self.main_tunnel_has_changed();
+        self.publish_main_tunnel();
         if !self.main.is_absent() && self.waiting.is_empty() {
             let origin = &self.origin;
             log::info!("main tunnel to {origin}: no application uses it");
@@ -405,10 +407,10 @@ impl Owner {
     fn end_main_tunnel(&mut self) {
         self.main.retire();
         self.publish();
-        self.tell_waiting(&MainTunnelProgress::Failed(INCOMPLETE.into()));
+        self.notify_waiting(&MainTunnelProgress::Failed(INCOMPLETE.into()));
     }
 
-    fn identity_has_changed(&mut self) {
+    fn announce_new_identity(&mut self) {
         let before = std::mem::replace(&mut self.identity, crossbeam_channel::bounded(0));
         self.publish();
         // Waiters for the change find the new snapshot.

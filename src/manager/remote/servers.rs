@@ -7,7 +7,7 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, Sender};
 
 use super::environment::Environment;
-use super::owner::Owner;
+use super::owner::ServerOwner;
 use super::server::RemoteServer;
 use crate::manager::connection::{ConnectError, Ended};
 use crate::sync::{Mutex, Thread, spawn};
@@ -15,10 +15,10 @@ use crate::sync::{Mutex, Thread, spawn};
 /// The remote servers that this process has to do with.
 pub(crate) struct Servers {
     environment: Arc<Environment>,
-    owners: Mutex<Owners>,
+    owners: Mutex<ServerOwners>,
 }
 
-struct Owners {
+struct ServerOwners {
     /// By origin; one that is gone has no owner any more.
     by_origin: BTreeMap<String, Weak<RemoteServer>>,
     /// Dropped to end them all; none where no other may begin.
@@ -31,7 +31,7 @@ impl Servers {
         let (closing, closed) = crossbeam_channel::bounded(0);
         Self {
             environment,
-            owners: Mutex::new(Owners {
+            owners: Mutex::new(ServerOwners {
                 by_origin: BTreeMap::new(),
                 closing: Some(closing),
                 closed,
@@ -51,7 +51,7 @@ impl Servers {
             return Err(Ended::Stopped);
         }
         let environment = Arc::clone(&self.environment);
-        let (owner, server) = Owner::new(origin, environment, owners.closed.clone());
+        let (owner, server) = ServerOwner::new(origin, environment, owners.closed.clone());
         // The owner's own thread: it ends when nobody needs it, or with the program (`begin_close`).
         let spawned = spawn(Thread::RemoteServer, move || owner.run());
         spawned.map_err(|error| {

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::Sender;
 
-use super::door::Door;
+use super::site_access::SiteAccess;
 use crate::gateway::{
-    Beside, Down, Events, GatewayState, Naming, Open, REFUSED, RequestStats, Served, Server,
-    TlsStream, path,
+    ConnectorSide, GatewayState, Naming, OpenStream, REFUSED, RequestEvents, RequestStats, Served,
+    ServerKind, TlsStream, Unreachable, path,
 };
 use crate::http::h1::head::Head;
 use crate::http::proxy::ByteStream;
@@ -44,11 +44,14 @@ pub(crate) struct SiteGateway {
 }
 
 impl SiteGateway {
-    /// That of an application with these names.
-    pub(crate) fn of(
+    /// `missed` gets a message when nobody was found at the target.
+    pub(crate) fn new(
         app: &AppConfig,
-        (names, door, requests): (Arc<SiteNames>, &Arc<Door>, Arc<RequestLog>),
-        (may_dial, missed): (MayDial, Sender<()>),
+        names: Arc<SiteNames>,
+        access: &Arc<SiteAccess>,
+        requests: Arc<RequestLog>,
+        may_dial: MayDial,
+        missed: Sender<()>,
     ) -> SiteGateway {
         let naming = Arc::clone(&names.naming);
         let events = Arc::new(AppEvents {
@@ -58,10 +61,15 @@ impl SiteGateway {
             missed,
         });
         let open = open(app, may_dial, Arc::clone(&naming), events.clone());
-        door.leads_to(open);
+        access.set_upstream(open);
         let stats: Arc<RequestStats> = Arc::clone(&requests.stats);
-        let beside = Beside { naming, events };
-        let state = GatewayState::beside(beside, (door.clone(), Arc::clone(&door.auth)), stats);
+        let connector_side = ConnectorSide { naming, events };
+        let state = GatewayState::for_connector(
+            connector_side,
+            access.clone(),
+            Arc::clone(&access.auth),
+            stats,
+        );
         SiteGateway {
             state: Arc::new(state),
             requests,
@@ -79,16 +87,22 @@ pub(crate) struct SiteNames {
 }
 
 impl SiteNames {
-    /// Those of an application that a server has set up so.
+    /// Names of an application, as its server has set it up.
     pub(crate) fn of(app: &AppConfig, setup: &Setup) -> SiteNames {
         let is_tls = app.protocol == Protocol::Https;
         let server = if setup.is_of_relay() {
-            Server::Ours
+            ServerKind::Ours
         } else {
-            Server::Foreign
+            ServerKind::Foreign
         };
-        let (host_header, site) = (&app.host_header, &setup.app.site_url);
-        let naming = Naming::new(host_header, (&app.ip, app.port), is_tls, (site, server));
+        let target = (app.ip.as_str(), app.port);
+        let naming = Naming::new(
+            &app.host_header,
+            target,
+            is_tls,
+            &setup.app.site_url,
+            server,
+        );
         SiteNames {
             naming: Arc::new(naming),
             is_self_named: AtomicBool::new(false),
@@ -101,7 +115,7 @@ impl SiteNames {
         self.is_self_named.load(Ordering::Relaxed)
     }
 
-    /// Why an answer of the last [`RECENT`] could not be passed on, if one could not.
+    /// Reason that an answer of the last [`RECENT`] could not be passed on, if one could not.
     pub(crate) fn refused_answer(&self) -> Option<String> {
         let refused = self.refused.lock();
         let recent = refused.as_ref().filter(|(at, _)| at.elapsed() < RECENT);
@@ -118,7 +132,7 @@ impl SiteNames {
     }
 }
 
-/// Receiver of what happens to one application's requests.
+/// Receiver of the events of one application's requests.
 struct AppEvents {
     /// Host and port of the application.
     target: String,
@@ -128,21 +142,25 @@ struct AppEvents {
     missed: Sender<()>,
 }
 
-impl Events for AppEvents {
-    fn answered(&self, head: &Head, source: Option<IpAddr>, took: Duration, served: &Served) {
-        let said = (head.method.as_str(), path(head));
-        let times = (SystemTime::now() - took, took);
-        let did = (served.status, served.bytes);
-        self.requests
-            .note(RequestRecord::new(said, source, times, did));
+impl RequestEvents for AppEvents {
+    fn on_answered(&self, head: &Head, source: Option<IpAddr>, took: Duration, served: &Served) {
+        self.requests.note(RequestRecord::new(
+            &head.method,
+            path(head),
+            source,
+            SystemTime::now() - took,
+            took,
+            served.status,
+            served.bytes,
+        ));
     }
 
-    fn missed(&self) {
+    fn on_unreachable(&self) {
         // One message is enough.
         let _ = self.missed.try_send(());
     }
 
-    fn refused_answer(&self, path: &str, why: &str) {
+    fn on_invalid_answer(&self, path: &str, why: &str) {
         if self.names.note_refused_answer(why) {
             let path: String = path.chars().take(SHOWN_PATH).collect();
             log::warn!(
@@ -150,18 +168,23 @@ impl Events for AppEvents {
                 self.target
             );
         }
-        self.missed();
+        self.on_unreachable();
     }
 
-    fn named_itself(&self) {
+    fn on_named_itself(&self) {
         if !self.names.is_self_named.swap(true, Ordering::Relaxed) {
-            self.missed();
+            self.on_unreachable();
         }
     }
 }
 
 /// Opens connections to an application for requests, under the name that `naming` has for each.
-fn open(app: &AppConfig, may_dial: MayDial, naming: Arc<Naming>, events: Arc<dyn Events>) -> Open {
+fn open(
+    app: &AppConfig,
+    may_dial: MayDial,
+    naming: Arc<Naming>,
+    events: Arc<dyn RequestEvents>,
+) -> OpenStream {
     let (host, port) = (app.ip.clone(), app.port);
     // None for plain text. Whose certificate it is nobody can say, as the form does.
     let tls = (app.protocol == Protocol::Https).then(Tls::unverified);
@@ -169,11 +192,11 @@ fn open(app: &AppConfig, may_dial: MayDial, naming: Arc<Naming>, events: Arc<dyn
         let name = naming.tls_name_of(&wanted.head.headers);
         let unwanted = || wanted.visitor.has_left();
         let socket = target::connect(&host, port, CONNECT_WITHIN, Some(&may_dial), unwanted);
-        let opened = socket.and_then(|socket| begin(socket, tls.as_ref(), (name, &host)));
+        let opened = socket.and_then(|socket| begin(socket, tls.as_ref(), name, &host));
         opened.map_err(|error| {
             log::debug!("cannot reach an application: {error}");
-            events.missed();
-            Down::Target(REFUSED.to_owned())
+            events.on_unreachable();
+            Unreachable::Target(REFUSED.to_owned())
         })
     })
 }
@@ -182,7 +205,8 @@ fn open(app: &AppConfig, may_dial: MayDial, naming: Arc<Naming>, events: Arc<dyn
 fn begin(
     socket: TcpStream,
     tls: Option<&Tls>,
-    (tls_name, host): (&str, &str),
+    tls_name: &str,
+    host: &str,
 ) -> io::Result<Box<dyn ByteStream>> {
     socket.set_nodelay(true)?;
     keep_alive(&socket, PROBE_AFTER, PROBE_EVERY, None)?;

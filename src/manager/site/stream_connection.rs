@@ -15,7 +15,7 @@ use crate::http::proxy::{Client, ClientStream};
 use crate::http::server::connection_handler::{
     After, ClientConnection, ConnectionHandler, Progress, Reset,
 };
-use crate::http::server::{End, ExchangeSlot, HeadNow, Next, Parkable, Requests};
+use crate::http::server::{ConnectionEnd, ExchangeSlot, HeadNow, Next, Parkable, RequestReader};
 use crate::http::socket::would_block;
 use crate::http::{ApiError, Limits, Response, VisitorPresence};
 use crate::limits::HALF_CLOSED;
@@ -36,7 +36,7 @@ static LIMITS: LazyLock<Limits> = LazyLock::new(|| {
 });
 
 /// The visitor's side of a stream.
-type StreamClient = Requests<LocalStream>;
+type StreamClient = RequestReader<LocalStream>;
 
 /// One stream.
 pub(super) struct StreamConnection {
@@ -66,8 +66,8 @@ impl StreamConnection {
         StreamConnection {
             number: 0,
             gateway: Arc::clone(gateway),
-            client: Requests::new(stream, Vec::new()),
-            handler: VisitorConnection::beside(&gateway.state),
+            client: RequestReader::new(stream, Vec::new()),
+            handler: VisitorConnection::for_stream(&gateway.state),
             presence: None,
         }
     }
@@ -78,7 +78,7 @@ impl StreamConnection {
             let after = match work {
                 Work::Read => match self.client.read_head(&LIMITS, IDLE_TIME, || ()) {
                     Ok(head) => self.serve(&head),
-                    Err(End::Refused(refusal, _)) => self.refuse(refusal, false),
+                    Err(ConnectionEnd::Refused(refusal, _)) => self.refuse(refusal, false),
                     Err(_) => return None,
                 },
                 Work::Serve(head) => self.serve(&head),
@@ -198,7 +198,7 @@ impl Client for StreamClient {
     }
 
     fn receive(&mut self, most: usize) -> io::Result<usize> {
-        Requests::receive(self, most)
+        RequestReader::receive(self, most)
     }
 
     /// When the tunnel ends, so does the stream.
@@ -234,9 +234,11 @@ impl ClientConnection for StreamClient {
     }
 
     fn body(&mut self, head: &Head, most: usize) -> Result<Vec<u8>, After> {
-        let read = self.read_body(head, (&LIMITS, most), |_| true);
+        let read = self.read_body(head, &LIMITS, most, |_| true);
         read.map_err(|end| match end {
-            End::Refused(refusal, _) => self.send(head, Response::error(&refusal.into()), true),
+            ConnectionEnd::Refused(refusal, _) => {
+                self.send(head, Response::error(&refusal.into()), true)
+            }
             _ => After::Drop,
         })
     }

@@ -60,7 +60,7 @@ const SILENCE: Duration = Duration::from_secs(25 * 3600);
 /// Request of another relay.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-enum Asked {
+enum HopRequest {
     Stream {
         connector: String,
         port: u16,
@@ -74,7 +74,7 @@ enum Asked {
     },
 }
 
-/// Why there is no stream.
+/// Reason that there is no stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HopError {
     /// The other relay has no tunnel of that connector.
@@ -98,7 +98,7 @@ pub(super) fn ask(
 ) -> Result<(), HopError> {
     let until = Instant::now() + within;
     let connector = connector.to_owned();
-    say(stream, &Asked::Stream { connector, port }, until)?;
+    say(stream, &HopRequest::Stream { connector, port }, until)?;
     match &*word(stream, until)? {
         HELD => {}
         NONE => return Err(HopError::NotThere),
@@ -114,7 +114,7 @@ pub(super) fn ask(
     }
 }
 
-fn say(stream: &mut LocalStream, asked: &Asked, until: Instant) -> Result<(), HopError> {
+fn say(stream: &mut LocalStream, asked: &HopRequest, until: Instant) -> Result<(), HopError> {
     let mut line = serde_json::to_vec(asked).expect("texts and numbers have JSON for them");
     line.push(b'\n');
     send(stream, &line, until)
@@ -136,7 +136,7 @@ fn send(stream: &mut dyn ByteStream, mut left: &[u8], until: Instant) -> Result<
 /// Asks what connectors hold at another relay.
 pub(super) fn ask_held(stream: &mut LocalStream, within: Duration) -> Result<Held, HopError> {
     let until = Instant::now() + within;
-    say(stream, &Asked::Held { held: true }, until)?;
+    say(stream, &HopRequest::Held { held: true }, until)?;
     let (mut list, mut piece) = (Vec::new(), vec![0; 16 * 1024]);
     loop {
         match LocalStream::read(stream, &mut piece) {
@@ -185,9 +185,9 @@ fn wait(wanted: [(BorrowedFd<'_>, PollFlags); 2], until: Instant) -> Result<(), 
 }
 
 /// Tells another relay that a connector is turned out; whether it has said that it knows.
-pub(super) fn tell_revoked(stream: &mut LocalStream, name: &str, within: Duration) -> bool {
+pub(super) fn send_revocation(stream: &mut LocalStream, name: &str, within: Duration) -> bool {
     let (until, revoked) = (Instant::now() + within, name.to_owned());
-    say(stream, &Asked::Revoked { revoked }, until).is_ok()
+    say(stream, &HopRequest::Revoked { revoked }, until).is_ok()
         && word(stream, until).is_ok_and(|word| word == OK)
 }
 
@@ -198,14 +198,14 @@ pub(super) fn serve(mut relay: LocalStream, opener: &Opener, revoked: &dyn Fn(&s
     };
     let mut answer = |bytes: &[u8]| send(&mut relay, bytes, Instant::now() + ASKED);
     let (connector, port) = match asked {
-        Asked::Stream { connector, port } => (connector, port),
-        Asked::Held { .. } => {
+        HopRequest::Stream { connector, port } => (connector, port),
+        HopRequest::Held { .. } => {
             let held = serde_json::to_vec(&opener.all_held());
             // A relay that does not hear it asks again.
             let _ = answer(&held.expect("texts and numbers have JSON for them"));
             return;
         }
-        Asked::Revoked { revoked: name } => {
+        HopRequest::Revoked { revoked: name } => {
             revoked(&name);
             // A relay that does not hear it asks another.
             let _ = answer(OK);
@@ -242,7 +242,7 @@ pub(super) fn serve(mut relay: LocalStream, opener: &Opener, revoked: &dyn Fn(&s
     .run(Vec::new(), Vec::new());
 }
 
-fn read_asked(relay: &mut dyn ByteStream) -> Option<Asked> {
+fn read_asked(relay: &mut dyn ByteStream) -> Option<HopRequest> {
     let line = line(relay, CAP, Instant::now() + ASKED).ok()?;
     serde_json::from_slice(&line).ok()
 }
@@ -301,7 +301,7 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixStream;
 
-    fn asked(bytes: &[u8]) -> Option<Asked> {
+    fn asked(bytes: &[u8]) -> Option<HopRequest> {
         let (mut one, mut other) = UnixStream::pair().unwrap();
         one.set_nonblocking(true).unwrap();
         other.write_all(bytes).unwrap();
@@ -313,13 +313,13 @@ mod tests {
     fn what_is_asked_for_is_one_line_and_nothing_else() {
         let found = asked(b"{\"connector\":\"one\",\"port\":30001}\nGET /").unwrap();
         let connector = "one".to_owned();
-        let expected = Asked::Stream {
+        let expected = HopRequest::Stream {
             connector,
             port: 30001,
         };
         assert_eq!(found, expected);
         let held = asked(b"{\"held\":true}\n").unwrap();
-        assert_eq!(held, Asked::Held { held: true });
+        assert_eq!(held, HopRequest::Held { held: true });
         for bytes in [
             &b""[..],
             b"\n",

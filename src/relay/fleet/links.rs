@@ -22,7 +22,7 @@ use super::member::{Member, Roster};
 use super::overview::{FleetOverview, Held, Peer, PeerState};
 use super::placement;
 use super::store::MemberRow;
-use crate::gateway::Down;
+use crate::gateway::Unreachable;
 use crate::http::proxy::ByteStream;
 use crate::sync::{Mutex, Permits, RwLock, Thread, spawn};
 use crate::tunnel::client::{HostKeyCheck, Settings, Tunnel};
@@ -267,10 +267,10 @@ impl Links {
         &self,
         connector: &str,
         port: u16,
-    ) -> Result<Box<dyn ByteStream>, Down> {
+    ) -> Result<Box<dyn ByteStream>, Unreachable> {
         let (ids, mut silent) = self.candidates(connector);
         for id in ids {
-            match self.open_at(&id, (connector, port), hop::ANSWER) {
+            match self.open_at(&id, connector, port, hop::ANSWER) {
                 Err(HopError::NotThere | HopError::Lost) => {}
                 Err(HopError::Silent) => {
                     self.note_silence(&id);
@@ -280,13 +280,13 @@ impl Links {
             }
         }
         for id in silent {
-            match self.open_at(&id, (connector, port), PATIENCE) {
+            match self.open_at(&id, connector, port, PATIENCE) {
                 Err(HopError::NotThere | HopError::Lost | HopError::Silent) => {}
                 found => return self.found(found, connector, id),
             }
         }
         self.found.lock().remove(connector);
-        Err(Down::Tunnel)
+        Err(Unreachable::Tunnel)
     }
 
     /// The relay `id` has the connector's tunnel.
@@ -295,17 +295,17 @@ impl Links {
         found: Result<Box<dyn ByteStream>, HopError>,
         connector: &str,
         id: String,
-    ) -> Result<Box<dyn ByteStream>, Down> {
+    ) -> Result<Box<dyn ByteStream>, Unreachable> {
         let stream = found.map_err(|error| match error {
-            HopError::Full => Down::Full,
-            _ => Down::Target("The other end of its tunnel refused the stream.".to_owned()),
+            HopError::Full => Unreachable::Full,
+            _ => Unreachable::Target("The other end of its tunnel refused the stream.".to_owned()),
         })?;
         self.remember(connector, id);
         Ok(stream)
     }
 
-    /// One that does not answer is asked last for a while. Where nothing at all comes from it, its link is cut, with what
-    /// hangs in it; one that has too much to do keeps it.
+    /// A relay that does not answer is asked last for a while. Where nothing at all comes from it, its link is cut,
+    /// with what hangs in it; one that has too much to do keeps it.
     fn note_silence(&self, id: &str) {
         let mut silent = self.silent.lock();
         if silent.get(id).is_some_and(is_recent) {
@@ -329,7 +329,8 @@ impl Links {
     fn open_at(
         &self,
         id: &str,
-        (connector, port): (&str, u16),
+        connector: &str,
+        port: u16,
         within: Duration,
     ) -> Result<Box<dyn ByteStream>, HopError> {
         let opened = self.opener.open_within(id, LINK, within);
@@ -345,7 +346,7 @@ impl Links {
         Ok(Box::new(HopStream(stream)))
     }
 
-    /// Those that are linked, the most likely first, and those that did not answer just now.
+    /// Linked relays, the most likely first, and those that did not answer just now.
     fn candidates(&self, connector: &str) -> (Vec<String>, Vec<String>) {
         let last = self.found.lock().get(connector).cloned();
         let roster = self.roster.read();
@@ -403,7 +404,7 @@ impl Links {
 
     /// Tells the other relays that a connector is turned out, as one of them may not reach the store: where those are that
     /// have not said that they know.
-    pub(in crate::relay) fn tell_revoked(&self, name: &str) -> Vec<String> {
+    pub(in crate::relay) fn send_revocation(&self, name: &str) -> Vec<String> {
         let roster = self.roster.read();
         let others = roster.members();
         let others: Vec<_> = others
@@ -415,7 +416,7 @@ impl Links {
             let left = until.saturating_duration_since(Instant::now());
             let within = left.min(hop::ANSWER);
             let stream = self.opener.open_within(id, LINK, within);
-            stream.is_ok_and(|mut stream| hop::tell_revoked(&mut stream, name, within))
+            stream.is_ok_and(|mut stream| hop::send_revocation(&mut stream, name, within))
         };
         let unreached = others.into_iter().filter(|(id, _)| !knows(id));
         unreached.map(|(_, peer)| peer).collect()
@@ -442,7 +443,7 @@ impl Links {
         hop::ask_held(&mut stream, within).ok()
     }
 
-    /// How many relays of the fleet are linked to this one, and how many are not.
+    /// Numbers of the fleet's relays that are linked to this one, and that are not.
     pub(in crate::relay) fn counts(&self) -> (usize, usize) {
         let roster = self.roster.read();
         let linked = roster.members().filter(|(id, _)| self.is_linked(id));

@@ -35,9 +35,9 @@ pub(in crate::relay) struct Member {
     pub(in crate::relay) ports_at: String,
 }
 
-/// One relay, as it was seen last.
+/// One relay, as it was read last.
 #[derive(Debug, Clone)]
-struct Seen {
+struct RosterEntry {
     member: Member,
     beat: u64,
     /// When the beat was seen to change, by this machine's clock alone; not since it is known, where none.
@@ -47,7 +47,7 @@ struct Seen {
 /// All relays but this one, by their ids.
 #[derive(Debug, Default)]
 pub(super) struct Roster {
-    seen: BTreeMap<String, Seen>,
+    seen: BTreeMap<String, RosterEntry>,
     /// When the store was read last: while it is away nobody is judged anew.
     at: Option<Instant>,
 }
@@ -63,7 +63,7 @@ impl Roster {
                 Some(_) => Some(now),
                 None => None,
             };
-            let seen = Seen {
+            let seen = RosterEntry {
                 member,
                 beat,
                 changed,
@@ -84,13 +84,13 @@ impl Roster {
         Some(&self.seen.get(id)?.member)
     }
 
-    /// Those that are there: their beat changes, or there is a link to them.
+    /// Relays that are alive: their beat changes, or there is a link to them.
     pub(super) fn live(
         &self,
         is_linked: impl Fn(&str) -> bool,
     ) -> impl Iterator<Item = (&str, &Member)> {
         let at = self.at;
-        let beats = move |seen: &Seen| {
+        let beats = move |seen: &RosterEntry| {
             let ages = at.zip(seen.changed);
             ages.is_some_and(|(at, changed)| at.saturating_duration_since(changed) < LEASE)
         };

@@ -10,6 +10,7 @@
 //! Each relay has the whole state in memory, serves from that, and goes on serving while the store is away; what is new
 //! is promised when it stands in the store.
 
+mod availability;
 mod hop;
 mod links;
 mod member;
@@ -17,7 +18,6 @@ mod member_id;
 mod options;
 mod overview;
 mod placement;
-mod presence;
 mod shared_state;
 mod store;
 mod watch;
@@ -25,11 +25,11 @@ mod whole;
 
 pub use options::Options;
 pub use store::{InvalidStoreUrl, StorePassword, StoreUrl};
-pub use whole::{Place, copy};
+pub use whole::{StateLocation, copy};
 
 pub(super) use links::{LinkSettings, Links};
 pub(super) use member::Member;
 pub(super) use member_id::is_member;
 pub(super) use overview::{FleetOverview, Held};
 pub(super) use shared_state::{Opened, Watching};
-pub(super) use watch::{Looks, Watch, WatchError, Watched};
+pub(super) use watch::{Looks, Watch, WatchError, WatchHooks};

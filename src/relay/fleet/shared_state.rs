@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
+use super::availability::StoreAvailability;
 use super::member_id::{self, is_member};
 use super::options::Options;
-use super::presence::Presence;
 use super::store::{Session, Version};
 use crate::relay::state::RelayState;
 use crate::relay::state_rows::{Row, Rows};
@@ -19,7 +19,7 @@ pub(in crate::relay) struct SharedRows {
     session: Session,
     /// Of the state that was written or read last.
     version: Version,
-    presence: Arc<Presence>,
+    availability: Arc<StoreAvailability>,
 }
 
 /// Initial state of a relay of a fleet.
@@ -28,7 +28,7 @@ pub(in crate::relay) struct Opened {
     pub(in crate::relay) rows: SharedRows,
     /// Secret that only the relays of the fleet know.
     pub(in crate::relay) secret: Zeroizing<[u8; 32]>,
-    pub(super) presence: Arc<Presence>,
+    pub(super) availability: Arc<StoreAvailability>,
     pub(in crate::relay) watching: Watching,
 }
 
@@ -50,16 +50,16 @@ impl Opened {
         making.settle_on(&secret);
         let mut watching = session(Session::new);
         watching.settle_on(&secret);
-        let presence = Arc::<Presence>::default();
+        let availability = Arc::<StoreAvailability>::default();
         Ok(Self {
             rows: SharedRows {
                 session: making,
                 version,
-                presence: Arc::clone(&presence),
+                availability: Arc::clone(&availability),
             },
             state,
             secret,
-            presence,
+            availability,
             watching: Watching {
                 id: member_id::of(home)?,
                 session: watching,
@@ -89,9 +89,9 @@ fn check_files(home: &DataDir, is_new: bool) -> Result<(), Error> {
 
 impl Rows for SharedRows {
     fn apply(&mut self, rows: &[Row], _: &RelayState) -> Result<(), Error> {
-        self.presence.check()?;
+        self.availability.check()?;
         let changed = self.session.change(&self.version, rows);
-        self.presence.note(&changed);
+        self.availability.note(&changed);
         self.version = changed?.ok_or(Error::Outdated)?;
         Ok(())
     }
@@ -105,9 +105,9 @@ impl Rows for SharedRows {
     }
 
     fn news(&mut self, state: &RelayState) -> Result<Option<RelayState>, StoreError> {
-        self.presence.check()?;
+        self.availability.check()?;
         let news = self.session.news(state, &self.version);
-        self.presence.note(&news);
+        self.availability.note(&news);
         let Some((state, version)) = news? else {
             return Ok(None);
         };

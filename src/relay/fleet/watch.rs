@@ -1,12 +1,12 @@
-//! A thread that looks what other relays have changed, and says that this one is there.
+//! A thread that reads the changes of other relays, and writes the heartbeat of this one.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use super::availability::StoreAvailability;
 use super::member::Member;
-use super::presence::Presence;
 use super::shared_state::{Opened, Watching};
 use super::store::{MemberRow, Session};
 use crate::relay::store_error::StoreError;
@@ -25,9 +25,9 @@ const BEAT: Duration = Duration::from_secs(5);
 
 /// Looks that were asked for.
 #[derive(Default)]
-struct Tickets {
+struct LookRequests {
     asked: u64,
-    /// Those that were asked for before the last look began.
+    /// Requests before the last look began.
     done: u64,
     is_over: bool,
 }
@@ -35,19 +35,19 @@ struct Tickets {
 /// Asks for a look at the store.
 #[derive(Clone)]
 pub(in crate::relay) struct Looks {
-    tickets: Arc<(Mutex<Tickets>, Condvar)>,
-    presence: Arc<Presence>,
+    requests: Arc<(Mutex<LookRequests>, Condvar)>,
+    availability: Arc<StoreAvailability>,
 }
 
 impl Looks {
     /// Looks now, and waits for that; false where the store does not say in time what is new.
     pub(in crate::relay) fn look_now(&self, within: Duration) -> bool {
-        if self.presence.check().is_err() {
+        if self.availability.check().is_err() {
             return false;
         }
         let until = Instant::now() + within;
-        let (tickets, changed) = &*self.tickets;
-        let mut held = tickets.lock();
+        let (requests, changed) = &*self.requests;
+        let mut held = requests.lock();
         held.asked += 1;
         let mine = held.asked;
         changed.notify_all();
@@ -58,12 +58,12 @@ impl Looks {
             }
             held = changed.wait_timeout(held, left);
         }
-        self.presence.check().is_ok()
+        self.availability.check().is_ok()
     }
 
     /// True if the store is there.
     pub(in crate::relay) fn is_there(&self) -> bool {
-        self.presence.check().is_ok()
+        self.availability.check().is_ok()
     }
 }
 
@@ -74,14 +74,14 @@ pub(in crate::relay) struct Watch {
 }
 
 /// Functions of the relay that a watch needs.
-pub(in crate::relay) struct Watched {
+pub(in crate::relay) struct WatchHooks {
     /// The number of the state that it has.
     pub(in crate::relay) number: Box<dyn Fn() -> u64 + Send>,
     /// Takes over what is new.
     pub(in crate::relay) refresh: Box<dyn Fn() -> Result<(), StoreError> + Send>,
     /// Entry of the relay: JSON.
     pub(in crate::relay) body: Box<dyn Fn() -> String + Send>,
-    /// Is told of all relays.
+    /// Receives all relays.
     pub(in crate::relay) seen: Box<dyn Fn(Vec<MemberRow>) + Send>,
 }
 
@@ -89,13 +89,13 @@ impl Looks {
     /// For a relay that is not watched yet.
     pub(in crate::relay) fn new(opened: &Opened) -> Self {
         Self {
-            tickets: Arc::default(),
-            presence: Arc::clone(&opened.presence),
+            requests: Arc::default(),
+            availability: Arc::clone(&opened.availability),
         }
     }
 }
 
-/// Why a watch does not begin.
+/// Reason that a watch does not begin.
 pub(in crate::relay) enum WatchError {
     Store(StoreError),
     Thread(io::Error),
@@ -106,7 +106,7 @@ impl Watch {
     pub(in crate::relay) fn start(
         looks: &Looks,
         Watching { id, session }: Watching,
-        watched: Watched,
+        watched: WatchHooks,
     ) -> Result<Self, WatchError> {
         let of_thread = looks.clone();
         let mut watcher = Watcher {
@@ -135,8 +135,8 @@ impl Watch {
 impl Drop for Watch {
     /// Does not wait for a store that does not answer.
     fn drop(&mut self) {
-        let (tickets, changed) = &*self.looks.tickets;
-        tickets.lock().is_over = true;
+        let (requests, changed) = &*self.looks.requests;
+        requests.lock().is_over = true;
         changed.notify_all();
         if self.looks.is_there()
             && let Some(thread) = self.thread.take()
@@ -154,17 +154,17 @@ struct Watcher {
     beaten: Option<Instant>,
     /// True if it was said that another relay has its name.
     is_logged: bool,
-    watched: Watched,
+    watched: WatchHooks,
 }
 
 impl Watcher {
     fn run(mut self, looks: &Looks) {
-        let (tickets, changed) = &*looks.tickets;
+        let (requests, changed) = &*looks.requests;
         loop {
-            let (asked, began) = (tickets.lock().asked, Instant::now());
+            let (asked, began) = (requests.lock().asked, Instant::now());
             let seen = catch_panic(|| self.look(looks.is_there()));
-            looks.presence.note(&seen);
-            let mut held = tickets.lock();
+            looks.availability.note(&seen);
+            let mut held = requests.lock();
             held.done = asked;
             changed.notify_all();
             while !held.is_over {

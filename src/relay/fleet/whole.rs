@@ -10,15 +10,15 @@ use crate::relay::state_store::{self, Error, StateStore};
 use crate::relay::store_error::StoreError;
 use crate::store::DataDir;
 
-/// Where a state is.
-pub enum Place {
+/// Location of a state.
+pub enum StateLocation {
     /// A relay's directory, on which none runs.
     Directory(DataDir),
     /// A store, with the account's password.
     Store(StoreUrl, StorePassword),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StateLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Directory(data) => write!(f, "{}", data.dir().display()),
@@ -27,15 +27,15 @@ impl fmt::Display for Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for StateLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Place({self})")
+        write!(f, "StateLocation({self})")
     }
 }
 
 /// Copies a state to where none is; how many connectors, revoked ones and invites it has. Host keys and counters stay
 /// where they are: they are a relay's own.
-pub fn copy(from: &Place, to: &Place) -> Result<[usize; 3], Error> {
+pub fn copy(from: &StateLocation, to: &StateLocation) -> Result<[usize; 3], Error> {
     let state = read(from)?;
     write(to, &state)?;
     Ok([
@@ -45,21 +45,21 @@ pub fn copy(from: &Place, to: &Place) -> Result<[usize; 3], Error> {
     ])
 }
 
-fn read(from: &Place) -> Result<RelayState, Error> {
+fn read(from: &StateLocation) -> Result<RelayState, Error> {
     let nothing = || StoreError::Absent(format!("there is no relay state in {from}"));
     match from {
-        Place::Directory(data) => Ok(state_store::peek(data)?.ok_or_else(nothing)?),
-        Place::Store(url, password) => {
+        StateLocation::Directory(data) => Ok(state_store::peek(data)?.ok_or_else(nothing)?),
+        StateLocation::Store(url, password) => {
             let (state, _) = Session::new(url.clone(), password.clone()).whole()?;
             Ok(state)
         }
     }
 }
 
-fn write(to: &Place, state: &RelayState) -> Result<(), Error> {
+fn write(to: &StateLocation, state: &RelayState) -> Result<(), Error> {
     let not_empty = || StoreError::NotEmpty(format!("there is already a relay state in {to}"));
     match to {
-        Place::Directory(data) => {
+        StateLocation::Directory(data) => {
             if is_member(data) || state_store::peek(data)?.is_some() {
                 return Err(not_empty().into());
             }
@@ -69,7 +69,7 @@ fn write(to: &Place, state: &RelayState) -> Result<(), Error> {
                 Ok(())
             })
         }
-        Place::Store(url, password) => {
+        StateLocation::Store(url, password) => {
             let mut session = Session::making(url.clone(), password.clone());
             let made = session.change(&Version::default(), &state_rows::all(state))?;
             made.map(drop).ok_or_else(|| not_empty().into())

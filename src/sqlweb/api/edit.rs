@@ -21,7 +21,7 @@ pub(crate) fn edit(service: &Arc<Service>, request: Request) {
         .must_be_json()
         .map_err(ApiError::from)
         .and_then(|()| {
-            let outcome = may_edit(service);
+            let outcome = check_edit_allowed(service);
             outcome.inspect_err(|error| note_refusal(service, &request, error))
         });
     if let Err(error) = refused {
@@ -31,7 +31,7 @@ pub(crate) fn edit(service: &Arc<Service>, request: Request) {
     service.spawn(request, move |request| answer(&shared, request));
 }
 
-fn may_edit(service: &Service) -> Result<(), ApiError> {
+fn check_edit_allowed(service: &Service) -> Result<(), ApiError> {
     if !service.options.readonly {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::params::Fields;
 use crate::http::{Request, Response, ResponseHead};
-use crate::sqlweb::conn::{MAX_ID, Owner, SessionLeft, stop_in_background};
+use crate::sqlweb::conn::{MAX_ID, SessionLeft, StatementOwner, stop_in_background};
 use crate::sqlweb::error::{ApiError, StopCause};
 use crate::sqlweb::gate;
 use crate::sqlweb::output::{JsonAnswer, LazyStream};
@@ -68,7 +68,7 @@ pub(super) fn job_of(
         origin: TextOrigin::Request,
         is_delimited: false,
         query_id: fields.short("query_id", MAX_ID),
-        owner: Owner {
+        owner: StatementOwner {
             visitor,
             session: fields.short("session", MAX_ID).unwrap_or_default(),
         },
@@ -155,7 +155,7 @@ pub(crate) fn resume_session(service: &Arc<Service>, request: Request) {
         fields.done().map(|()| session)
     });
     let response = asked.map(|session| {
-        let owner = Owner {
+        let owner = StatementOwner {
             visitor: service.visitor(&request),
             session,
         };
@@ -178,7 +178,7 @@ pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
         fields.done().map(|()| (session, is_leaving))
     });
     let response = asked.map(|(session, is_leaving)| {
-        let owner = Owner {
+        let owner = StatementOwner {
             visitor: service.visitor(&request),
             session,
         };

@@ -12,14 +12,14 @@ use super::edit;
 use super::export;
 use super::query;
 use super::script;
-use crate::http::auth::{Outcome, SignInFields};
+use crate::http::auth::{SignInFields, SignInOutcome};
 use crate::http::{Handler, Method, Request, Response, Router, VisitorPresence, assets};
 use crate::sqlweb::auth::Auth;
 use crate::sqlweb::catalogue;
 use crate::sqlweb::error::{ApiError, DbError};
 use crate::sqlweb::options::Target;
 use crate::sqlweb::service::Service;
-use crate::sqlweb::visitors::Source;
+use crate::sqlweb::visitors::RequestSender;
 
 /// Where a code is exchanged for a cookie.
 const AUTH: &str = "/auth";
@@ -90,7 +90,7 @@ impl Routes {
         let access = self.service.access.as_ref();
         let is_in = access.is_none_or(|access| access.visitor(request).is_some());
         let counts = !path.starts_with("/assets/") && !path.starts_with("/.postern/");
-        let is_visitor = self.service.visitors.source(request) != Source::Here;
+        let is_visitor = self.service.visitors.source(request) != RequestSender::Here;
         (counts && is_in && is_visitor).then(|| statements.visit(&self.service.counted(request)))
     }
 }
@@ -169,7 +169,7 @@ fn auth(service: &Arc<Service>, request: Request) {
     };
     let source = service.visitors.source(&request).counted_as(request.peer());
     match access.enter(&code, source, access.is_secure(&request)) {
-        Outcome::SignedIn(cookie) => {
+        SignInOutcome::SignedIn(cookie) => {
             let response = if by_script {
                 Response::ok(json!({"signed_in": true}))
             } else {
@@ -177,8 +177,10 @@ fn auth(service: &Arc<Service>, request: Request) {
             };
             request.respond(response.header("Set-Cookie", cookie));
         }
-        Outcome::WrongCode => turn_down(request, by_script, 401, "the authorization code is wrong"),
-        Outcome::TooMany(_) => turn_down(
+        SignInOutcome::WrongCode => {
+            turn_down(request, by_script, 401, "the authorization code is wrong")
+        }
+        SignInOutcome::TooMany(_) => turn_down(
             request,
             by_script,
             429,

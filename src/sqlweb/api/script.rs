@@ -16,10 +16,10 @@ use serde_json::{Map, json};
 use super::params::Fields;
 use super::query;
 use super::script_body::script_of;
-use super::shared_body::{Progress, SharedBody};
+use super::shared_body::{ScriptProgress, SharedBody};
 use crate::http::{CancelToken, Request, Response, ResponseHead};
 use crate::net::in_words;
-use crate::sqlweb::conn::Entry;
+use crate::sqlweb::conn::RunningEntry;
 use crate::sqlweb::error::{ApiError, ServerError};
 use crate::sqlweb::gate::{
     ConsoleCommand, MAX_DELIMITER, Script, ScriptForm, ScriptStatement, unended,
@@ -265,10 +265,10 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         exited_in: None,
         last_failed: (0, String::new()),
         packet: None,
-        progress: Progress::new(),
+        progress: ScriptProgress::new(),
         has_met_mode: false,
     };
-    entry.running.is_one_of_many(true);
+    entry.running.mark_one_of_many(true);
     let ended = if service.is_shared() {
         let body = SharedBody {
             body,
@@ -280,7 +280,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
     } else {
         run.all(script_of(body), options, *MAX_PACKET)
     };
-    entry.running.is_one_of_many(false);
+    entry.running.mark_one_of_many(false);
     entry.running.end();
     let sent = ended.and_then(|()| run.send());
     let out = run.out;
@@ -296,7 +296,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
 struct ScriptRun<'a> {
     service: &'a Arc<Service>,
     client: &'a CancelToken,
-    entry: &'a Entry<'a>,
+    entry: &'a RunningEntry<'a>,
     /// With the text of the statement under way.
     job: Job,
     out: LazyStream,
@@ -316,7 +316,7 @@ struct ScriptRun<'a> {
     last_failed: (u64, String),
     /// The server's `max_allowed_packet`, once it was asked for.
     packet: Option<usize>,
-    progress: Rc<Progress>,
+    progress: Rc<ScriptProgress>,
     /// True once a statement has named the `sql_mode`.
     has_met_mode: bool,
 }
@@ -336,12 +336,12 @@ impl ScriptRun<'_> {
         {
             match script.next(options.is_part) {
                 Ok(Some(statement)) => {
-                    self.progress.begins();
+                    self.progress.mark_statement_read();
                     self.one(statement)?;
-                    if self.may_have_changed_mode() {
+                    if self.check_mode_changed() {
                         self.follow(&mut script, options);
                     }
-                    self.progress.goes_on();
+                    self.progress.restart_timeout();
                     trouble = self.is_hopeless().then(too_many_failures);
                 }
                 Ok(None) => break,
@@ -357,7 +357,7 @@ impl ScriptRun<'_> {
             trouble.is_none() && !self.entry.running.is_stopped() && !self.service.is_shared();
         let not_run = is_counted.then(|| left(&mut script, options) + self.swallowed);
         let (stopped, reason) = self.stopped(trouble.as_ref(), options).unzip();
-        self.tell(&ScriptEnd {
+        self.write_line(&ScriptEnd {
             cancelled: self.entry.running.is_stopped(),
             code: trouble.as_ref().map(status),
             delimiter,
@@ -386,7 +386,7 @@ impl ScriptRun<'_> {
 
     /// True if the statement that was run last may have changed the session's `sql_mode`. What is prepared, in a variable
     /// or not, has come with that word in it.
-    fn may_have_changed_mode(&mut self) -> bool {
+    fn check_mode_changed(&mut self) -> bool {
         let sql = self.job.sql.as_bytes();
         let names = sql.len() <= LONGEST_SETTING
             && (sql.windows(MODE.len())).any(|part| part.eq_ignore_ascii_case(MODE));
@@ -399,26 +399,26 @@ impl ScriptRun<'_> {
         &mut self,
         statement: &ScriptStatement,
         command: ConsoleCommand,
-        told: &mut ScriptLine,
+        line: &mut ScriptLine,
     ) {
         let text = String::from_utf8_lossy(&statement.sql);
         let word = text.split_whitespace().next().unwrap_or_default();
         match command {
             ConsoleCommand::Skipped(says) => {
                 let warning = Warning::ours("Warning", format!("{word}: {says}"));
-                told.warnings = vec![warning];
+                line.warnings = vec![warning];
             }
             ConsoleCommand::Failed(says) => {
                 self.failed += 1;
                 self.last_failed = (statement.line, says.to_owned());
-                told.code = 400;
-                told.message = Some(says.to_owned());
+                line.code = 400;
+                line.message = Some(says.to_owned());
             }
             ConsoleCommand::Exit => self.exited_in = Some(statement.line),
         }
     }
 
-    /// Why the script ended before its end, in a word and in a sentence.
+    /// Reason that the script ended before its end, in a word and in a sentence.
     fn stopped(
         &self,
         trouble: Option<&io::Error>,
@@ -449,7 +449,7 @@ impl ScriptRun<'_> {
     fn one(&mut self, statement: ScriptStatement) -> io::Result<()> {
         self.number += 1;
         let began = Instant::now();
-        let mut told = ScriptLine {
+        let mut line = ScriptLine {
             code: 200,
             kind: "OTHER",
             line: statement.line,
@@ -458,16 +458,16 @@ impl ScriptRun<'_> {
             ..ScriptLine::default()
         };
         match statement.command {
-            Some(command) => self.command(&statement, command, &mut told),
-            None => self.execute(statement, &mut told),
+            Some(command) => self.command(&statement, command, &mut line),
+            None => self.execute(statement, &mut line),
         }
-        told.duration = duration(began);
-        self.tell(&told)
+        line.duration = duration(began);
+        self.write_line(&line)
     }
 
-    fn execute(&mut self, statement: ScriptStatement, told: &mut ScriptLine) {
+    fn execute(&mut self, statement: ScriptStatement, line: &mut ScriptLine) {
         self.job.is_delimited = statement.is_delimited;
-        let mut sink = Counted::default();
+        let mut sink = RowCounter::default();
         self.job.set_statement(statement.sql);
         let outcome = self.fits().and_then(|()| {
             execute_as(
@@ -478,29 +478,29 @@ impl ScriptRun<'_> {
                 Some(self.entry),
             )
         });
-        told.kind = record_sql::kind(&self.job.sql);
+        line.kind = record_sql::kind(&self.job.sql);
         match outcome {
             Ok(completed) => {
                 // From here on the session is where the script leads it.
                 self.job.db = None;
-                told.affected_rows = Some(sink.done.affected_rows);
-                told.last_insert_id = Some(sink.done.last_insert_id);
-                told.in_transaction = Some(completed.in_transaction);
-                told.info = sink.done.info;
-                told.rows = sink.rows;
-                told.warnings = completed.warnings;
+                line.affected_rows = Some(sink.done.affected_rows);
+                line.last_insert_id = Some(sink.done.last_insert_id);
+                line.in_transaction = Some(completed.in_transaction);
+                line.info = sink.done.info;
+                line.rows = sink.rows;
+                line.warnings = completed.warnings;
             }
             Err(mut error) => {
                 self.explain_unended(&mut error);
                 self.failed += 1;
                 self.is_over = error.status == CONNECTION_LOST;
                 self.last_failed = (statement.line, error.message.clone());
-                told.code = error.status;
-                told.message = Some(error.message);
-                told.error = error.extra.error;
-                told.in_transaction = error.extra.in_transaction;
-                told.layer = error.extra.layer;
-                told.place = error.extra.offset;
+                line.code = error.status;
+                line.message = Some(error.message);
+                line.error = error.extra.error;
+                line.in_transaction = error.extra.in_transaction;
+                line.layer = error.extra.layer;
+                line.place = error.extra.offset;
             }
         }
     }
@@ -561,7 +561,7 @@ impl ScriptRun<'_> {
         Ok(most.unwrap_or(usize::MAX))
     }
 
-    fn tell(&mut self, line: &impl Serialize) -> io::Result<()> {
+    fn write_line(&mut self, line: &impl Serialize) -> io::Result<()> {
         serde_json::to_writer(&mut self.lines, line)?;
         self.lines.push(b'\n');
         if self.lines.len() >= FULL || self.sent_at.elapsed() >= PROMPT || self.number == 1 {
@@ -614,12 +614,12 @@ fn mib(bytes: usize) -> f64 {
 
 /// Counts rows and lets them go.
 #[derive(Default)]
-struct Counted {
+struct RowCounter {
     rows: Option<u64>,
     done: Done,
 }
 
-impl RowSink for Counted {
+impl RowSink for RowCounter {
     fn begin(&mut self, _: &[Column]) -> io::Result<()> {
         self.rows = Some(0);
         Ok(())

@@ -13,11 +13,11 @@ use crate::sync::{Permit, Permits};
 /// Bytes of a script before it is counted as a large one.
 const SMALL: usize = 64 << 10;
 
-/// How long the next statement may be on its way: the longest one takes so long at 35 KB a second.
+/// Time that the next statement may be on its way: the longest one takes so long at 35 KB a second.
 const STATEMENT_TIME: Duration = crate::limits::STATEMENT_TIME;
 
 /// Progress of a script, known to its body and to the code that runs it.
-pub(super) struct Progress {
+pub(super) struct ScriptProgress {
     /// When the one before the next statement ended.
     since: Cell<Instant>,
     /// Bytes read, as far as a `usize` counts.
@@ -28,7 +28,7 @@ pub(super) struct Progress {
     permits: RefCell<Vec<Permit>>,
 }
 
-impl Progress {
+impl ScriptProgress {
     /// Nothing has been read.
     pub(super) fn new() -> Rc<Self> {
         Rc::new(Self {
@@ -40,7 +40,7 @@ impl Progress {
     }
 
     /// A statement is whole: a small script is waited for no more.
-    pub(super) fn begins(&self) {
+    pub(super) fn mark_statement_read(&self) {
         self.has_begun.set(true);
         if !self.must_count() {
             self.permits.borrow_mut().clear();
@@ -48,7 +48,7 @@ impl Progress {
     }
 
     /// The next one may be waited for from now on.
-    pub(super) fn goes_on(&self) {
+    pub(super) fn restart_timeout(&self) {
         self.since.set(Instant::now());
     }
 
@@ -61,7 +61,7 @@ impl Progress {
 /// with [`ErrorKind::TimedOut`] where no statement has ended for too long.
 pub(super) struct SharedBody<'a, R> {
     pub(super) body: R,
-    pub(super) progress: Rc<Progress>,
+    pub(super) progress: Rc<ScriptProgress>,
     /// Such scripts of all.
     pub(super) scripts: &'a Permits,
     pub(super) uses: Option<Use>,
@@ -105,7 +105,7 @@ mod tests {
     fn body<'a>(scripts: &'a Permits, uses: &Use) -> SharedBody<'a, io::Repeat> {
         SharedBody {
             body: io::repeat(b'a'),
-            progress: Progress::new(),
+            progress: ScriptProgress::new(),
             scripts,
             uses: Some(uses.clone()),
         }
@@ -118,7 +118,7 @@ mod tests {
         let mut open = |uses: &Use| {
             let mut body = body(&scripts, uses);
             body.read_exact(&mut large[..])?;
-            body.progress.begins();
+            body.progress.mark_statement_read();
             body.read(&mut [0]).map(|_| body)
         };
         let held: Vec<_> = (0..SCRIPTS_OF_ONE).map(|_| open(&one).unwrap()).collect();
@@ -144,7 +144,7 @@ mod tests {
         };
         let mut held: Vec<_> = (0..SCRIPTS_OF_ONE).map(|_| open().unwrap()).collect();
         assert!(open().is_err());
-        held[0].progress.begins();
+        held[0].progress.mark_statement_read();
         assert_eq!(one.scripts.out(), SCRIPTS_OF_ONE - 1);
         held.push(open().unwrap());
         held[0].read_exact(&mut [0; SMALL]).unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::db_conn::DbConn;
 use super::lease::Lease;
-use super::owner::Owner;
+use super::owner::StatementOwner;
 use super::running::RunningStatement;
 use super::session_pool::{SessionPool, SessionTurn};
 use crate::sqlweb::error::DbError;
@@ -24,7 +24,7 @@ const LIMIT_TURNS_OF_ONE: usize = 25;
 /// Request for a connection.
 pub(crate) struct CheckoutRequest<'a> {
     /// The session and visitor; an empty session is none.
-    pub(crate) owner: &'a Owner,
+    pub(crate) owner: &'a StatementOwner,
     /// The database to be in.
     pub(crate) database: Option<&'a str>,
     /// The database that the statement itself enters, and does nothing else: it leaves the one the session was in.
@@ -70,7 +70,7 @@ impl SessionPool {
             wanted.running.hold(&idle.conn.socket);
             // In read-only mode it was made as new when it came back.
             if self.is_current(&idle.conn)
-                && idle.is_alive()
+                && idle.check_alive()
                 && (self.stateless || self.renew(&mut idle.conn).is_ok())
             {
                 lease.take(idle.conn, wanted.running);
@@ -159,7 +159,7 @@ impl SessionPool {
             SessionTurn::Idle(mut idle) => {
                 lease.database = idle.database.take();
                 wanted.running.hold(&idle.conn.socket);
-                if self.is_current(&idle.conn) && idle.is_alive() {
+                if self.is_current(&idle.conn) && idle.check_alive() {
                     lease.take(idle.conn, wanted.running);
                     return Ok(lease);
                 }

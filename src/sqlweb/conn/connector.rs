@@ -13,11 +13,11 @@ use super::db_conn::{DbConn, READ_TIMEOUT};
 use super::identity::IdentityQuery;
 use super::known_servers::KnownServers;
 use super::socket_handle::{SocketHandle, WeakSocketHandle};
-use super::wire::LastTold;
+use super::wire::LastStatus;
 use crate::net::resolve::resolve;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
-use crate::sqlweb::held::Held;
+use crate::sqlweb::held::HeldState;
 use crate::sqlweb::limits::{MAX_PACKET, MAX_PACKET_SHARED};
 use crate::sqlweb::options::{Options, Target};
 use crate::sync::{Mutex, Permit, Permits, Thread, spawn};
@@ -41,7 +41,7 @@ pub(crate) struct Connector {
     missed: (Sender<()>, Receiver<()>),
     /// How servers here are asked who they are.
     pub(super) question: IdentityQuery,
-    /// Those that were met.
+    /// Servers that were met.
     pub(super) servers: KnownServers,
     /// Short connections of ours that must have ended by a time.
     pub(super) controls: Mutex<Vec<(Instant, WeakSocketHandle)>>,
@@ -77,8 +77,8 @@ impl Connector {
         self.user.lock().clone()
     }
 
-    /// The account is called so now. Connections that were made before are of no more use.
-    pub(crate) fn is_renamed(&self, user: &str) {
+    /// Sets the user who signs in. Connections that were made before are of no more use.
+    pub(crate) fn set_user(&self, user: &str) {
         *self.user.lock() = user.into();
     }
 
@@ -163,7 +163,8 @@ impl Connector {
                 DbError::Statement(error) => DbError::Denied(error),
                 other => other,
             });
-            let made = signed_in.and_then(|signed_in| this.with_socket(signed_in, user, permit));
+            let made = signed_in
+                .and_then(|(driver, has_tls)| this.with_socket(driver, has_tls, user, permit));
             let _ = sender.send(made);
         };
         spawn(Thread::DbConnect, signing_in)
@@ -181,7 +182,8 @@ impl Connector {
     /// Without a handle on its socket a connection could not be ended, where one can be had at all.
     fn with_socket(
         &self,
-        (driver, has_tls): (Conn, bool),
+        driver: Conn,
+        has_tls: bool,
         user: Arc<str>,
         permit: Option<Permit>,
     ) -> Result<DbConn, DbError> {
@@ -204,10 +206,10 @@ impl Connector {
             charset_unsure: false,
             database_unsure: false,
             row_count: None,
-            held: Held::default(),
+            held: HeldState::default(),
             max_packet: self.max_packet,
             has_tls,
-            told: LastTold::default(),
+            status: LastStatus::default(),
             takes_several: Some(true),
             permit,
             of_visitor: None,

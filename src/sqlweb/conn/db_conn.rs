@@ -9,9 +9,9 @@ use mysql::{Conn, MySqlError};
 use super::driver::call_driver;
 use super::server_info::ServerInfo;
 use super::socket_handle::{Peeked, SocketHandle};
-use super::wire::{Answer, LONGEST_TEXT, LastTold};
+use super::wire::{Answer, LONGEST_TEXT, LastStatus};
 use crate::sqlweb::error::{DbError, may_end_connection};
-use crate::sqlweb::held::Held;
+use crate::sqlweb::held::HeldState;
 use crate::sync::Permit;
 
 /// Longest silence of the server in answer to a statement of ours. A person's statement has no limit.
@@ -45,7 +45,7 @@ pub(crate) struct DbConn {
     /// True if anything but plain reads ran on it, so that the session may hold what a new one would not.
     pub(crate) has_state: bool,
     /// Known parts of that state.
-    pub(crate) held: Held,
+    pub(crate) held: HeldState,
     /// True where a statement may have set another character set out of sight.
     pub(crate) charset_unsure: bool,
     /// True where the same goes for the current database.
@@ -58,7 +58,7 @@ pub(crate) struct DbConn {
     pub(super) has_tls: bool,
     /// Place of the server's last word on the session. The driver, again, once it has reset the connection; what it
     /// is used for otherwise changes nothing that is asked for here.
-    pub(super) told: LastTold,
+    pub(super) status: LastStatus,
     /// True if the server takes several statements in one text; none where that is not known.
     pub(super) takes_several: Option<bool>,
     /// Its permit under `MAX_CONNECTIONS`; a control connection has none.
@@ -82,13 +82,13 @@ impl DbConn {
     }
 
     /// Known parts of what statements have left on it, where they may have left anything.
-    pub(crate) fn held(&self) -> Option<Held> {
+    pub(crate) fn held(&self) -> Option<HeldState> {
         self.has_state.then_some(self.held)
     }
 
     /// The connection was reset: statements have left nothing on it.
     pub(super) fn forget_state(&mut self) {
-        (self.has_state, self.held) = (false, Held::default());
+        (self.has_state, self.held) = (false, HeldState::default());
         (self.charset_unsure, self.database_unsure) = (false, false);
         self.row_count = None;
     }
@@ -111,8 +111,8 @@ impl DbConn {
         outcome
     }
 
-    /// True if the server answers on it; waits for that [`PING_TIMEOUT`] at most.
-    pub(crate) fn is_there(&mut self) -> bool {
+    /// Pings the server, for [`PING_TIMEOUT`] at most. True if it answers.
+    pub(crate) fn ping(&mut self) -> bool {
         let ping = |conn: &mut Self| call_driver(|| conn.driver.ping()).is_ok();
         self.with_read_timeout(Some(PING_TIMEOUT), ping)
     }
@@ -120,19 +120,19 @@ impl DbConn {
     /// True where the server has ended the connection with that error: it is asked wherever that may be.
     pub(crate) fn ended_with(&mut self, error: &MySqlError) -> bool {
         matches!(self.socket.peek(), Peeked::Closed)
-            || may_end_connection(error.code) && !self.is_there()
+            || may_end_connection(error.code) && !self.ping()
     }
 
     /// Sends a person's statement, after `guards` statements of ours in the same text, if any; after those it is one that
     /// returns rows. Its answer is read past the driver where that can be: a million rows cost half.
     pub(crate) fn ask(&mut self, sql: &[u8], guards: usize) -> Result<Answer<'_>, DbError> {
         if !self.takes_bytes(sql.len()) {
-            self.told = LastTold::ByDriver;
+            self.status = LastStatus::ByDriver;
             let sql = std::str::from_utf8(sql);
             let sql = sql.map_err(|_| DbError::Request("the statement is not UTF-8".into()))?;
             return Answer::by_driver(&mut self.driver, sql, guards, &self.socket);
         }
-        Answer::direct(&self.socket, sql, self.max_packet, &mut self.told)
+        Answer::direct(&self.socket, sql, self.max_packet, &mut self.status)
     }
 
     /// Has the server take several statements in one text, or refuse them as a wrong one. False where it was not told: the
@@ -152,7 +152,7 @@ impl DbConn {
     /// Makes the session as a new one. Not every server then goes on to refuse several statements.
     pub(super) fn reset(&mut self) -> Result<(), DbError> {
         call_driver(|| self.driver.reset())?;
-        self.told = LastTold::ByDriver;
+        self.status = LastStatus::ByDriver;
         self.takes_several = self.takes_several.filter(|several| *several);
         Ok(())
     }
@@ -164,20 +164,20 @@ impl DbConn {
 
     /// Warnings that the server holds ready after a statement that succeeded.
     pub(crate) fn warnings(&self) -> u16 {
-        match self.told {
-            LastTold::Here(told) => told.warnings,
-            LastTold::ByDriver => self.driver.warnings(),
-            LastTold::Nothing => 0,
+        match self.status {
+            LastStatus::Here(status) => status.warnings,
+            LastStatus::ByDriver => self.driver.warnings(),
+            LastStatus::Nothing => 0,
         }
     }
 
     /// True if a backslash in a text is a character like others (`SERVER_STATUS_NO_BACKSLASH_ESCAPES`).
     pub(crate) fn has_no_backslash_escapes(&self) -> bool {
-        match self.told {
-            LastTold::Here(told) => told
+        match self.status {
+            LastStatus::Here(status) => status
                 .flags
                 .contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES),
-            LastTold::ByDriver | LastTold::Nothing => self.driver.no_backslash_escape(),
+            LastStatus::ByDriver | LastStatus::Nothing => self.driver.no_backslash_escape(),
         }
     }
 }

@@ -56,9 +56,9 @@ impl Connector {
         if with_tls && self.verifies() {
             authority::check_trust_store(self.options.tls)?;
         }
-        let may_tell = self.key_rule(address, with_tls).is_none();
-        if may_tell && self.by_sha256.load(Ordering::SeqCst) {
-            match self.by_door(address, with_tls) {
+        let may_send_password = self.key_rule(address, with_tls).is_none();
+        if may_send_password && self.by_sha256.load(Ordering::SeqCst) {
+            match self.through_proxy(address, with_tls) {
                 // The account may have another method by now.
                 Err(DbError::Auth(_)) => {}
                 outcome => return outcome,
@@ -82,9 +82,9 @@ impl Connector {
                 self.without_tls(address, known)
             }
             Err(mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)))
-                if may_tell && name == sha256::METHOD =>
+                if may_send_password && name == sha256::METHOD =>
             {
-                self.by_door(address, with_tls)
+                self.through_proxy(address, with_tls)
             }
             Err(error) => Err(self.refused(error, address)),
         }
@@ -114,7 +114,7 @@ impl Connector {
     }
 
     /// Connects the driver without TLS: that ends at a thread of ours.
-    fn by_door(
+    fn through_proxy(
         &self,
         address: Option<SocketAddr>,
         with_tls: bool,
@@ -132,20 +132,20 @@ impl Connector {
             probe: Duration::from_secs(PROBE_INTERVAL_S.into()),
         };
         let password = self.options.password.clone();
-        let door = sha256::Door::open(&self.options.run_dir, server, password, timeouts);
-        let no_door =
+        let proxy = sha256::SignInProxy::start(&self.options.run_dir, server, password, timeouts);
+        let not_started =
             |error| self.unreachable(&format!("cannot set up {}: {error}", sha256::METHOD));
-        let door = door.map_err(no_door)?;
+        let proxy = proxy.map_err(not_started)?;
         let opts = self
             .opts(None, true)
             .ssl_opts(None::<SslOpts>)
-            .socket(Some(door.path().to_string_lossy()));
+            .socket(Some(proxy.path().to_string_lossy()));
         let outcome = self.open(opts);
         self.by_sha256.store(outcome.is_ok(), Ordering::SeqCst);
         if outcome.is_ok() && with_tls {
             self.offers_tls.store(OFFERED, Ordering::SeqCst);
         }
-        outcome.map_err(|error| match (plain(error), door.failure()) {
+        outcome.map_err(|error| match (plain(error), proxy.failure()) {
             (mysql::Error::MySqlError(error), _) => DbError::Denied(error),
             (_, Some(error)) if error.kind() == sha256::ANOTHER_METHOD => self.another_method(),
             (_, Some(error)) => self.io_refused(&error, true),
@@ -157,19 +157,19 @@ impl Connector {
         &self,
         address: Option<SocketAddr>,
         with_tls: bool,
-    ) -> Result<sha256::Server, DbError> {
+    ) -> Result<sha256::SignInServer, DbError> {
         let (address, host) = match (&self.options.target, address) {
             (Target::Tcp { .. }, Some(address)) if !with_tls => {
-                return Ok(sha256::Server::Tcp(address));
+                return Ok(sha256::SignInServer::Tcp(address));
             }
             (Target::Tcp { host, .. }, Some(address)) => (address, host),
-            (Target::Unix(path), _) => return Ok(sha256::Server::Unix(path.clone())),
+            (Target::Unix(path), _) => return Ok(sha256::SignInServer::Unix(path.clone())),
             _ => return Err(self.unreachable("the name has no address")),
         };
         let name = ServerName::try_from(self.dialled_name(host, address.ip()));
         let name = name.map_err(|error| DbError::Tls(error.to_string()))?;
         let config = tls_config(self.options.tls)?;
-        Ok(sha256::Server::Tls(address, config, name))
+        Ok(sha256::SignInServer::Tls(address, config, name))
     }
 
     /// The driver keeps what came before the switch to TLS and takes it for what came inside, so that somebody on the way

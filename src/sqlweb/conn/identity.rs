@@ -14,7 +14,7 @@ use crate::sqlweb::error::DbError;
 pub(crate) const CLEAN: &str = "SET NAMES utf8mb4";
 
 /// A way to ask which server it is.
-struct Way {
+struct IdentityProbe {
     /// Answers one text that no other server has.
     name: &'static str,
     /// When the server was started, in whole seconds of its clock.
@@ -24,22 +24,22 @@ struct Way {
 /// In the order they are tried. No two connections since a server's start have the same id, so the start belongs to the
 /// identity where the server says it; MySQL has an id of the server besides, which outlives a restart. Both servers
 /// count a statement's time and their own from the same clock's reading, so that the difference is always the same.
-const WAYS: [Way; 4] = [
-    Way {
+const WAYS: [IdentityProbe; 4] = [
+    IdentityProbe {
         name: "CONCAT_WS('/', @@server_uuid, @@hostname, @@port, @@server_id)",
         start: "UNIX_TIMESTAMP() - (SELECT VARIABLE_VALUE FROM performance_schema.global_status \
                 WHERE VARIABLE_NAME = 'Uptime')",
     },
-    Way {
+    IdentityProbe {
         name: "CONCAT_WS('/', @@hostname, @@port, @@server_id, @@datadir)",
         start: "UNIX_TIMESTAMP() - (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS \
                 WHERE VARIABLE_NAME = 'UPTIME')",
     },
-    Way {
+    IdentityProbe {
         name: "CONCAT_WS('/', @@server_uuid, @@hostname, @@port, @@server_id)",
         start: UNKNOWN,
     },
-    Way {
+    IdentityProbe {
         name: "CONCAT_WS('/', @@hostname, @@port, @@server_id)",
         start: UNKNOWN,
     },
@@ -81,7 +81,7 @@ impl IdentityQuery {
     }
 }
 
-fn note(conn: &mut DbConn, way: &Way, answer: Option<&Row>) {
+fn note(conn: &mut DbConn, way: &IdentityProbe, answer: Option<&Row>) {
     let text = |i: usize| answer?.get_opt::<String, _>(i)?.ok();
     let id = text(1).and_then(|id| id.parse::<u64>().ok());
     let (Some(server), Some(id)) = (text(0), id) else {

@@ -11,7 +11,7 @@ use super::server_info::ServerInfo;
 use super::write_state::{self, WriteState};
 use super::{proxy, readonly};
 use crate::sqlweb::error::DbError;
-use crate::sqlweb::gate::Calls;
+use crate::sqlweb::gate::CalledFunctions;
 use crate::sqlweb::limits::MAX_CONNECTIONS;
 
 /// Connections that are made, one after the other, until one is on a server that is known: each server behind a balancer
@@ -65,7 +65,11 @@ impl Connector {
 
     /// Makes the session of `conn` read-only for a statement that `calls` these names. Where the server turns out to be
     /// another one than was met on the connection, it is asked anew for the statement after this.
-    pub(crate) fn make_read_only(&self, conn: &mut DbConn, calls: &Calls) -> Result<(), DbError> {
+    pub(crate) fn make_read_only(
+        &self,
+        conn: &mut DbConn,
+        calls: &CalledFunctions,
+    ) -> Result<(), DbError> {
         let was = conn.info();
         match readonly::make_read_only(conn, calls) {
             Ok(write_state) => {

@@ -13,10 +13,10 @@ const MOST: usize = 64;
 
 /// The servers that were met so far, by identity; those that do not say who they are count as one.
 #[derive(Default)]
-pub(crate) struct KnownServers(Mutex<Known>);
+pub(crate) struct KnownServers(Mutex<KnownIdentity>);
 
 #[derive(Default)]
-struct Known {
+struct KnownIdentity {
     all: HashMap<Identity, Arc<ServerInfo>>,
     /// The one that a connection came to last.
     last: Option<Arc<ServerInfo>>,

@@ -3,7 +3,7 @@
 use super::db_conn::DbConn;
 use super::driver::{call_driver, run_silently};
 use super::identity::CLEAN;
-use super::owner::Owner;
+use super::owner::StatementOwner;
 use super::running::RunningStatement;
 use super::session_pool::SessionPool;
 use crate::sqlweb::error::DbError;
@@ -11,7 +11,7 @@ use crate::sqlweb::error::DbError;
 /// A connection in use. Dropped without [`Lease::give_back`] it is closed.
 pub(crate) struct Lease<'a> {
     sessions: &'a SessionPool,
-    owner: Option<Owner>,
+    owner: Option<StatementOwner>,
     conn: Option<DbConn>,
     /// The current database, where it is known for certain. A session's is not entered again then: that would be a
     /// statement between two of the session's, which `ROW_COUNT()` shows.
@@ -19,7 +19,7 @@ pub(crate) struct Lease<'a> {
 }
 
 impl<'a> Lease<'a> {
-    pub(super) fn new(sessions: &'a SessionPool, owner: Option<Owner>) -> Self {
+    pub(super) fn new(sessions: &'a SessionPool, owner: Option<StatementOwner>) -> Self {
         Self {
             sessions,
             owner,

@@ -1,8 +1,8 @@
-//! To whom statements and sessions belong.
+//! Owners of statements and sessions.
 
-/// To whom a statement belongs.
+/// Owner of a statement: a visitor, and a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Owner {
+pub(crate) struct StatementOwner {
     /// The visitor's id in invisible mode, else empty.
     pub(crate) visitor: String,
     /// The client's session id, else empty.

@@ -17,7 +17,7 @@ use super::stored_functions;
 use super::write_state::{self, WriteState};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
-use crate::sqlweb::gate::Calls;
+use crate::sqlweb::gate::CalledFunctions;
 
 /// `ER_UNSUPPORTED_PS`: the server cannot prepare this kind of statement.
 const UNSUPPORTED_PS: u16 = 1295;
@@ -32,7 +32,7 @@ const OWN_COLUMNS: usize = 9;
 /// whether the server takes writes at all, where it says so.
 pub(crate) fn make_read_only(
     conn: &mut DbConn,
-    calls: &Calls,
+    calls: &CalledFunctions,
 ) -> Result<Option<WriteState>, DbError> {
     conn.reset()?;
     conn.take_several(true)?;
@@ -100,7 +100,7 @@ const PACKAGE: &str =
     "the database has a package of that name, which the server would use; choose another database";
 
 /// Checks if the server has named every function that passes only where it does; each list has commas between.
-fn proven(calls: &Calls, supplied: &str, sys: &str) -> Result<(), DbError> {
+fn proven(calls: &CalledFunctions, supplied: &str, sys: &str) -> Result<(), DbError> {
     let missing = |proven: &str, name: &str| !proven.split(',').any(|proven| proven == name);
     if let Some(name) = calls.supplied.iter().find(|name| missing(supplied, name)) {
         return Err(refused(
@@ -132,7 +132,7 @@ fn refused(name: &str, why: &str) -> DbError {
 }
 
 /// One round trip: what is set, what the server says of it, and who else has a function of a called name.
-fn setting(conn: &DbConn, info: &ServerInfo, calls: &Calls) -> String {
+fn setting(conn: &DbConn, info: &ServerInfo, calls: &CalledFunctions) -> String {
     let (variable, guard) = (info.read_only_variable(), guard(info, ""));
     let name = conn.name.as_ref().map_or("NULL", |name| name.asked);
     let write_state = info.write_state.unwrap_or("NULL");

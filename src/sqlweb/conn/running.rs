@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 
 use super::connector::Connector;
 use super::kill::{self, KillOutcome, SentStatement};
-use super::owner::Owner;
+use super::owner::StatementOwner;
 use super::socket_handle::SocketHandle;
 use crate::sqlweb::error::{DbError, StopCause};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// How long a server may go on with a statement that nobody waits for after it was told to stop.
+/// Time that a server may go on with a statement that nobody waits for after it was told to stop.
 const GRACE_UNSEEN: Duration = Duration::from_millis(750);
 
 /// Grace if somebody waits for the answer and would lose the session's state with the connection, and for what is
@@ -34,15 +34,15 @@ pub(crate) struct RunningStatement {
     kill_ended: Condvar,
     since: Instant,
     /// True if there is a stop, for those who look at every row.
-    was_told: AtomicBool,
+    was_stop_sent: AtomicBool,
     /// Owner: a visitor and, where there is one, a session.
-    pub(super) owner: Owner,
+    pub(super) owner: StatementOwner,
     /// True if a thread of `stop_in_background` is stopping it.
     pub(super) being_stopped: AtomicBool,
 }
 
 struct StatementState {
-    phase: Phase,
+    phase: StatementPhase,
     stop: Option<StopRequest>,
     /// True if its client has left, before or after that.
     was_left: bool,
@@ -59,15 +59,15 @@ struct StatementState {
 impl StatementState {
     /// True if a kill would hit this statement and no other.
     fn is_under_way(&self) -> bool {
-        matches!(self.phase, Phase::On(_)) && !self.is_ending
+        matches!(self.phase, StatementPhase::On(_)) && !self.is_ending
     }
 
     fn is_overdue(&self) -> bool {
         let Some(stop) = self.stop else { return false };
         match self.phase {
-            Phase::On(_) => stop.is_overdue(),
-            Phase::Waiting => stop.since.elapsed() > GRACE_WATCHED,
-            Phase::Done => false,
+            StatementPhase::On(_) => stop.is_overdue(),
+            StatementPhase::Waiting => stop.since.elapsed() > GRACE_WATCHED,
+            StatementPhase::Done => false,
         }
     }
 }
@@ -78,7 +78,7 @@ pub(crate) struct StopRequest {
     /// Why.
     pub(crate) cause: StopCause,
     /// True if the server was told.
-    pub(crate) was_told: bool,
+    pub(crate) was_stop_sent: bool,
     since: Instant,
 }
 
@@ -87,7 +87,7 @@ impl StopRequest {
     pub(crate) fn explains(stop: Option<Self>, error: DbError) -> DbError {
         match (error, stop) {
             (DbError::Lost(_) | DbError::Endless, Some(stop)) => {
-                DbError::GivenUp(stop.cause, stop.was_told)
+                DbError::GivenUp(stop.cause, stop.was_stop_sent)
             }
             (error, _) => error,
         }
@@ -102,17 +102,17 @@ impl StopRequest {
     }
 }
 
-enum Phase {
+enum StatementPhase {
     Waiting,
     On(Box<SentStatement>),
     Done,
 }
 
 impl RunningStatement {
-    pub(super) fn new(owner: Owner) -> Self {
+    pub(super) fn new(owner: StatementOwner) -> Self {
         Self {
             state: Mutex::new(StatementState {
-                phase: Phase::Waiting,
+                phase: StatementPhase::Waiting,
                 stop: None,
                 was_left: false,
                 held: None,
@@ -122,7 +122,7 @@ impl RunningStatement {
             }),
             kill_ended: Condvar::new(),
             since: Instant::now(),
-            was_told: AtomicBool::new(false),
+            was_stop_sent: AtomicBool::new(false),
             owner,
             being_stopped: AtomicBool::new(false),
         }
@@ -140,7 +140,7 @@ impl RunningStatement {
         if let Some(stop) = state.stop {
             return Err(DbError::Stopped(stop.cause));
         }
-        state.phase = Phase::On(Box::new(sent));
+        state.phase = StatementPhase::On(Box::new(sent));
         Ok(())
     }
 
@@ -152,7 +152,7 @@ impl RunningStatement {
         if connection_lives_on {
             state = self.wait_for_kill(state);
         }
-        (state.phase, state.is_ending) = (Phase::Waiting, false);
+        (state.phase, state.is_ending) = (StatementPhase::Waiting, false);
         state.stop
     }
 
@@ -186,15 +186,15 @@ impl RunningStatement {
     pub(crate) fn end(&self) {
         let mut state = self.state.lock();
         let next = if state.goes_on {
-            Phase::Waiting
+            StatementPhase::Waiting
         } else {
-            Phase::Done
+            StatementPhase::Done
         };
         (state.phase, state.held) = (next, None);
     }
 
     /// Notes whether more statements follow it under the same id, one after another: a stop is for all of them then.
-    pub(crate) fn is_one_of_many(&self, is: bool) {
+    pub(crate) fn mark_one_of_many(&self, is: bool) {
         self.state.lock().goes_on = is;
     }
 
@@ -209,16 +209,16 @@ impl RunningStatement {
     /// its client has left outweighs what was asked for before: nobody waits for the answer any more, nor will hear it.
     pub(super) fn note(&self, cause: StopCause) -> bool {
         let mut state = self.state.lock();
-        if matches!(state.phase, Phase::Done) {
+        if matches!(state.phase, StatementPhase::Done) {
             return false;
         }
-        self.was_told.store(true, Ordering::Relaxed);
+        self.was_stop_sent.store(true, Ordering::Relaxed);
         state.was_left |= cause == StopCause::ClientLeft;
-        let (since, was_told) = (Instant::now(), false);
+        let (since, was_stop_sent) = (Instant::now(), false);
         let stop = state.stop.get_or_insert(StopRequest {
             cause,
             since,
-            was_told,
+            was_stop_sent,
         });
         if cause == StopCause::ClientLeft && stop.cause != StopCause::ShuttingDown {
             stop.cause = cause;
@@ -237,13 +237,13 @@ impl RunningStatement {
             return false;
         }
         let sent = match &self.state.lock().phase {
-            Phase::On(sent) => sent.clone(),
-            Phase::Waiting | Phase::Done => return true,
+            StatementPhase::On(sent) => sent.clone(),
+            StatementPhase::Waiting | StatementPhase::Done => return true,
         };
         match kill(&sent) {
             Some(KillOutcome::Done) => {
                 if let Some(stop) = &mut self.state.lock().stop {
-                    stop.was_told = true;
+                    stop.was_stop_sent = true;
                 }
             }
             // Another server's connections are nobody's to touch; what is left is to end the statement's own.
@@ -270,7 +270,7 @@ impl RunningStatement {
     pub(crate) fn enough(&self, connector: &Arc<Connector>) -> bool {
         let sent = match &*self.state.lock() {
             StatementState {
-                phase: Phase::On(sent),
+                phase: StatementPhase::On(sent),
                 stop: None,
                 ..
             } => sent.clone(),
@@ -313,14 +313,14 @@ impl RunningStatement {
         self.stopped_by().is_some()
     }
 
-    /// Why the statement was told to stop.
+    /// Reason that the statement was told to stop.
     pub(crate) fn stopped_by(&self) -> Option<StopCause> {
         self.state.lock().stop.map(|stop| stop.cause)
     }
 
     /// Reads it without the lock, and perhaps a row late.
-    pub(crate) fn was_told(&self) -> bool {
-        self.was_told.load(Ordering::Relaxed)
+    pub(crate) fn was_stop_sent(&self) -> bool {
+        self.was_stop_sent.load(Ordering::Relaxed)
     }
 
     /// True if its client has left, so that nobody hears how it ends.
@@ -328,12 +328,12 @@ impl RunningStatement {
         self.state.lock().was_left
     }
 
-    /// Why the statement was told to stop, where it goes on all the same. Servers are known to forget a kill that comes
-    /// between two statements of a procedure.
+    /// Reason that the statement was told to stop, where it goes on all the same. Servers are known to forget a kill
+    /// that comes between two statements of a procedure.
     pub(crate) fn goes_on(&self) -> Option<StopCause> {
         let state = self.state.lock();
         match (&state.phase, state.stop) {
-            (Phase::On(_), Some(stop)) => Some(stop.cause),
+            (StatementPhase::On(_), Some(stop)) => Some(stop.cause),
             _ => None,
         }
     }
@@ -383,7 +383,7 @@ mod tests {
     }
 
     fn begun() -> RunningStatement {
-        let running = RunningStatement::new(Owner::default());
+        let running = RunningStatement::new(StatementOwner::default());
         running.begin(sent()).unwrap();
         running
     }
@@ -401,7 +401,7 @@ mod tests {
         assert!(tell(false) && tell(true) && tell(true));
         assert_eq!(told, [7, 7, 7]);
         let stop = running.pause(true).unwrap();
-        assert!(stop.was_told && stop.cause == StopCause::Cancelled);
+        assert!(stop.was_stop_sent && stop.cause == StopCause::Cancelled);
         running.end();
         assert!(!running.stop_by(StopCause::TimedOut, |_| panic!("it has ended")));
     }
@@ -473,7 +473,7 @@ mod tests {
             if !socket.is_some() {
                 return;
             }
-            let running = RunningStatement::new(Owner::default());
+            let running = RunningStatement::new(StatementOwner::default());
             running.hold(&socket);
             enter(&running);
             running.note(StopCause::ClientLeft);
@@ -514,7 +514,7 @@ mod tests {
             }
             ours.set_nonblocking(true).unwrap();
             let mut is_shut = || ours.read(&mut [0]).is_ok();
-            let running = RunningStatement::new(Owner::default());
+            let running = RunningStatement::new(StatementOwner::default());
             running.begin(SentStatement::somewhere(7, socket)).unwrap();
             let unproven = |_: &SentStatement| Some(KillOutcome::Unproven);
             std::thread::scope(|scope| {
@@ -537,10 +537,10 @@ mod tests {
         if !socket.is_some() {
             return;
         }
-        let running = RunningStatement::new(Owner::default());
+        let running = RunningStatement::new(StatementOwner::default());
         running.begin(SentStatement::somewhere(7, socket)).unwrap();
         assert!(running.stop_by(StopCause::Cancelled, |_| Some(KillOutcome::Unproven)));
         assert_eq!(ours.read(&mut [0]).unwrap(), 0);
-        assert!(!running.pause(false).unwrap().was_told);
+        assert!(!running.pause(false).unwrap().was_stop_sent);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::owner::Owner;
+use super::owner::StatementOwner;
 use super::running::RunningStatement;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
@@ -26,7 +26,7 @@ struct StatementTable {
 }
 
 /// A place in the map; leaving it when dropped.
-pub(crate) struct Entry<'a> {
+pub(crate) struct RunningEntry<'a> {
     map: &'a RunningStatements,
     key: (String, String),
     /// The statement.
@@ -35,7 +35,7 @@ pub(crate) struct Entry<'a> {
 
 impl RunningStatements {
     /// Enters a statement; `None` when the id is in use by the same visitor.
-    pub(crate) fn enter(&self, owner: Owner, query_id: &str) -> Option<Entry<'_>> {
+    pub(crate) fn enter(&self, owner: StatementOwner, query_id: &str) -> Option<RunningEntry<'_>> {
         let mut table = self.lock();
         let key = (owner.visitor.clone(), format!("q{query_id}"));
         let is_free = !table.map.contains_key(&key);
@@ -43,17 +43,22 @@ impl RunningStatements {
     }
 
     /// Enters a statement that its client gave no id.
-    pub(crate) fn enter_unnamed(&self, owner: Owner) -> Entry<'_> {
+    pub(crate) fn enter_unnamed(&self, owner: StatementOwner) -> RunningEntry<'_> {
         let mut table = self.lock();
         table.unnamed += 1;
         let key = (owner.visitor.clone(), format!("u{}", table.unnamed));
         self.insert(&mut table, key, owner)
     }
 
-    fn insert(&self, table: &mut StatementTable, key: (String, String), owner: Owner) -> Entry<'_> {
+    fn insert(
+        &self,
+        table: &mut StatementTable,
+        key: (String, String),
+        owner: StatementOwner,
+    ) -> RunningEntry<'_> {
         let running = Arc::new(RunningStatement::new(owner));
         table.map.insert(key.clone(), running.clone());
-        Entry {
+        RunningEntry {
             map: self,
             key,
             running,
@@ -69,7 +74,7 @@ impl RunningStatements {
     /// Every statement for which `wanted` says yes.
     pub(crate) fn filter(
         &self,
-        wanted: impl Fn(&Owner, &RunningStatement) -> bool,
+        wanted: impl Fn(&StatementOwner, &RunningStatement) -> bool,
     ) -> Vec<Arc<RunningStatement>> {
         let table = self.lock();
         let all = table.map.values();
@@ -91,7 +96,7 @@ impl RunningStatements {
     }
 }
 
-impl Drop for Entry<'_> {
+impl Drop for RunningEntry<'_> {
     fn drop(&mut self) {
         self.map.lock().map.remove(&self.key);
         self.map.left.notify_all();

@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use super::connector::Connector;
 use super::db_conn::DbConn;
-use super::owner::Owner;
+use super::owner::StatementOwner;
 use super::socket_handle::Peeked;
 use crate::sqlweb::error::DbError;
-use crate::sqlweb::held::Held;
+use crate::sqlweb::held::HeldState;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// A session's connection is closed, and its transaction rolled back, after this time without a statement.
 const SESSION_IDLE: Duration = crate::limits::SESSION_IDLE;
 
-/// How long a session is kept whose page has gone: one that is loaded again asks for it within this time.
+/// Time that a session is kept whose page has gone: one that is loaded again asks for it within this time.
 const LEAVE_GRACE: Duration = Duration::from_secs(15);
 
 /// A spare connection without a session is closed after this time.
@@ -24,13 +24,13 @@ const SPARE_IDLE: Duration = Duration::from_secs(60);
 /// Spare connections kept: the page asks for a few things at once and then for nothing.
 const SPARES: usize = 3;
 
-/// How long a statement waits for the one before it in the same session.
+/// Time that a statement waits for the one before it in the same session.
 const TURN_TIMEOUT: Duration = crate::limits::SESSION_TURN;
 
 /// After this time without use a connection is asked whether it is still there, and not only whether it was closed.
 const TRUSTED_IDLE: Duration = Duration::from_secs(5);
 
-/// How long what is left of a session without a connection is remembered.
+/// Time that what is left of a session without a connection is remembered.
 const MEMORY_TIME: Duration = Duration::from_secs(24 * 3600);
 
 /// Sessions without a connection that are remembered, at most.
@@ -47,7 +47,7 @@ pub(crate) struct SessionPool {
 
 #[derive(Default)]
 struct PoolState {
-    sessions: HashMap<Owner, SessionSlot>,
+    sessions: HashMap<StatementOwner, SessionSlot>,
     spares: Vec<IdleConn>,
 }
 
@@ -66,11 +66,11 @@ struct ClosedSession {
     database: Option<String>,
     since: Instant,
     /// State that was lost with nobody there to be told: the session's next statement is.
-    lost_state: Option<Held>,
+    lost_state: Option<HeldState>,
 }
 
 impl ClosedSession {
-    fn now(database: Option<String>, lost_state: Option<Held>) -> Self {
+    fn now(database: Option<String>, lost_state: Option<HeldState>) -> Self {
         Self {
             database,
             since: Instant::now(),
@@ -119,13 +119,13 @@ impl IdleConn {
     }
 
     /// True if the connection can be used: a statement is only ever sent on one that was just there.
-    pub(super) fn is_alive(&mut self) -> bool {
+    pub(super) fn check_alive(&mut self) -> bool {
         match self.conn.socket.peek() {
             Peeked::Closed => return false,
             Peeked::Silence if self.since.elapsed() < TRUSTED_IDLE => return true,
             Peeked::Silence | Peeked::Data => {}
         }
-        self.conn.is_there()
+        self.conn.ping()
     }
 }
 
@@ -150,7 +150,7 @@ impl SessionPool {
     }
 
     /// Ends a session: its connection is closed now, or when its statement has ended.
-    pub(crate) fn close(&self, owner: &Owner) {
+    pub(crate) fn close(&self, owner: &StatementOwner) {
         let mut state = self.lock();
         match state.sessions.remove(owner) {
             Some(SessionSlot::Busy { .. }) => {
@@ -169,7 +169,7 @@ impl SessionPool {
     }
 
     /// The page of a session is gone, or being loaded again: unless it comes back the session ends in a while.
-    pub(crate) fn leave(&self, owner: &Owner) {
+    pub(crate) fn leave(&self, owner: &StatementOwner) {
         let now = Some(Instant::now());
         match self.lock().sessions.get_mut(owner) {
             Some(SessionSlot::Busy { left, .. }) => *left = now,
@@ -179,7 +179,7 @@ impl SessionPool {
     }
 
     /// The page of a session is back. What there is of the session.
-    pub(crate) fn come_back(&self, owner: &Owner) -> SessionLeft {
+    pub(crate) fn come_back(&self, owner: &StatementOwner) -> SessionLeft {
         let mut state = self.lock();
         match state.sessions.get_mut(owner) {
             Some(SessionSlot::Busy { closing: true, .. }) | None => SessionLeft::Nothing,
@@ -234,7 +234,7 @@ impl SessionPool {
     /// Closes the connection of the session that was idle for longest, of those that have nothing at stake and `may` go.
     pub(super) fn evict_session(&self, may: impl Fn(&DbConn) -> bool) -> bool {
         let mut state = self.lock();
-        let idle_since = |(owner, slot): (&Owner, &SessionSlot)| match slot {
+        let idle_since = |(owner, slot): (&StatementOwner, &SessionSlot)| match slot {
             SessionSlot::Idle(idle) if !idle.conn.has_state && may(&idle.conn) => {
                 Some((idle.since, owner.clone()))
             }
@@ -252,7 +252,7 @@ impl SessionPool {
     }
 
     /// Waits until no other statement of the session runs and marks it busy.
-    pub(super) fn take_turn(&self, owner: &Owner) -> Result<SessionTurn, DbError> {
+    pub(super) fn take_turn(&self, owner: &StatementOwner) -> Result<SessionTurn, DbError> {
         let busy = |state: &mut PoolState| {
             matches!(state.sessions.get(owner), Some(SessionSlot::Busy { .. }))
         };
@@ -288,10 +288,10 @@ impl SessionPool {
     /// nobody was told.
     pub(super) fn put_back(
         &self,
-        owner: Option<Owner>,
+        owner: Option<StatementOwner>,
         conn: Option<DbConn>,
         database: Option<String>,
-        missed: Option<Held>,
+        missed: Option<HeldState>,
     ) {
         let mut state = self.lock();
         let leftover = state.put_back(owner, conn, database, missed);
@@ -309,10 +309,10 @@ impl PoolState {
     /// As [`SessionPool::put_back`]; what is not kept is to be closed.
     fn put_back(
         &mut self,
-        owner: Option<Owner>,
+        owner: Option<StatementOwner>,
         conn: Option<DbConn>,
         database: Option<String>,
-        missed: Option<Held>,
+        missed: Option<HeldState>,
     ) -> Option<DbConn> {
         let Some(owner) = owner else {
             if self.spares.len() >= SPARES {
@@ -346,7 +346,7 @@ impl PoolState {
 
     /// Of a session that was taken out, the idle connection, to be closed; what is remembered of it without that goes
     /// back, and one that has none is forgotten.
-    fn close_idle(&mut self, owner: Owner, slot: SessionSlot) -> Option<DbConn> {
+    fn close_idle(&mut self, owner: StatementOwner, slot: SessionSlot) -> Option<DbConn> {
         let SessionSlot::Idle(IdleConn { conn, database, .. }) = slot else {
             return None;
         };
@@ -357,7 +357,7 @@ impl PoolState {
 
     /// Bounds what is remembered of sessions without a connection; the oldest go first.
     fn forget_oldest(&mut self) {
-        let known = |(owner, slot): (&Owner, &SessionSlot)| match slot {
+        let known = |(owner, slot): (&StatementOwner, &SessionSlot)| match slot {
             SessionSlot::Closed(closed) => Some((closed.since, owner.clone())),
             SessionSlot::Busy { .. } | SessionSlot::Idle(_) => None,
         };

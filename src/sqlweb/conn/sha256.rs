@@ -54,7 +54,7 @@ const KEY_REQUEST: &[u8] = &[1];
 pub(super) const ANOTHER_METHOD: io::ErrorKind = io::ErrorKind::Unsupported;
 
 /// Where the server is. Without TLS it sends a key, which has to be trusted.
-pub(super) enum Server {
+pub(super) enum SignInServer {
     /// At an address, by TLS.
     Tls(SocketAddr, Arc<ClientConfig>, ServerName<'static>),
     /// At an address.
@@ -63,7 +63,7 @@ pub(super) enum Server {
     Unix(PathBuf),
 }
 
-/// How long things may take.
+/// Time limits.
 #[derive(Clone, Copy)]
 pub(super) struct Timeouts {
     /// The connection.
@@ -76,17 +76,17 @@ pub(super) struct Timeouts {
     pub(super) probe: Duration,
 }
 
-/// Where the driver is to connect to, and the thread behind it, which ends with the connection.
-pub(super) struct Door {
+/// Socket for the driver, and the thread behind it that signs in; it ends with the connection.
+pub(super) struct SignInProxy {
     dir: TempDir,
     thread: JoinHandle<io::Result<()>>,
 }
 
-impl Door {
-    /// A door to `server` in `dir`, for one connection.
-    pub(super) fn open(
+impl SignInProxy {
+    /// Starts a proxy to `server`, with its socket in `dir`, for one connection.
+    pub(super) fn start(
         dir: &Path,
-        server: Server,
+        server: SignInServer,
         password: Zeroizing<String>,
         timeouts: Timeouts,
     ) -> io::Result<Self> {
@@ -103,24 +103,25 @@ impl Door {
         self.dir.path().join(SOCKET)
     }
 
-    /// Why there is no connection, where the fault is not the driver's. To be asked when the driver has given up.
+    /// Reason that there is no connection, where the fault is not the driver's. To be asked when the driver has given
+    /// up.
     pub(super) fn failure(self) -> Option<io::Error> {
         self.thread.join().ok()?.err()
     }
 }
 
-/// Waits for the driver at `door`, signs it in to `server` and carries what both say until one of them ends.
+/// Waits for the driver at `listener`, signs it in to `server` and carries what both say until one of them ends.
 fn relay(
-    door: &UnixListener,
-    server: &Server,
+    listener: &UnixListener,
+    server: &SignInServer,
     password: &str,
     timeouts: Timeouts,
 ) -> io::Result<()> {
-    let [ready] = poll_within([(door, PollFlags::IN)], timeouts.connect)?;
+    let [ready] = poll_within([(listener, PollFlags::IN)], timeouts.connect)?;
     if ready.is_empty() {
         return Err(io::ErrorKind::TimedOut.into());
     }
-    let (mut driver, _) = door.accept()?;
+    let (mut driver, _) = listener.accept()?;
     driver.set_read_timeout(Some(timeouts.read))?;
     let mut wire = sign_in(&mut driver, server, password, timeouts)?;
     driver.set_nonblocking(true)?;
@@ -133,15 +134,15 @@ fn relay(
 /// The driver's greeting and answer are passed on; what the server asks for in between is answered here.
 fn sign_in(
     driver: &mut UnixStream,
-    server: &Server,
+    server: &SignInServer,
     password: &str,
     timeouts: Timeouts,
-) -> io::Result<Wire> {
+) -> io::Result<ServerStream> {
     let mut wire = dial(server, timeouts)?;
     let (_, greeting) = read_packet(&mut wire)?;
     write_packet(driver, 0, &greeting)?;
     let (_, mut answer) = read_packet(driver)?;
-    if let Server::Tls(_, config, name) = server {
+    if let SignInServer::Tls(_, config, name) = server {
         wire = begin_tls(wire, &mut answer, Arc::clone(config), name.clone())?;
         write_packet(&mut wire, 2, &answer)?;
     } else {
@@ -149,10 +150,10 @@ fn sign_in(
     }
     let (number, mut said) = read_packet(&mut wire)?;
     if let Some(nonce) = asks_for_password(&said) {
-        said = tell_password(&mut wire, number.wrapping_add(1), password, nonce)?;
+        said = send_password(&mut wire, number.wrapping_add(1), password, nonce)?;
     }
     // The driver is on a Unix socket, where it tells whoever asks the password itself.
-    if matches!(wire, Wire::Tcp(_)) && !is_last_word(&said) {
+    if matches!(wire, ServerStream::Tcp(_)) && !is_last_word(&said) {
         return Err(io::Error::new(ANOTHER_METHOD, "another method"));
     }
     // The driver knows of one answer to its own.
@@ -160,30 +161,30 @@ fn sign_in(
     Ok(wire)
 }
 
-fn dial(server: &Server, timeouts: Timeouts) -> io::Result<Wire> {
+fn dial(server: &SignInServer, timeouts: Timeouts) -> io::Result<ServerStream> {
     let address = match server {
-        Server::Unix(path) => {
+        SignInServer::Unix(path) => {
             let socket = UnixStream::connect(path)?;
             socket.set_read_timeout(Some(timeouts.read))?;
-            return Ok(Wire::Unix(socket));
+            return Ok(ServerStream::Unix(socket));
         }
-        Server::Tcp(address) | Server::Tls(address, ..) => address,
+        SignInServer::Tcp(address) | SignInServer::Tls(address, ..) => address,
     };
     let socket = TcpStream::connect_timeout(address, timeouts.connect)?;
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(timeouts.read))?;
     keep_alive(&socket, timeouts.silence, timeouts.probe, None)?;
-    Ok(Wire::Tcp(socket))
+    Ok(ServerStream::Tcp(socket))
 }
 
 /// Asks for TLS with the beginning of the driver's `answer`, in which it then says that it has it.
 fn begin_tls(
-    wire: Wire,
+    wire: ServerStream,
     answer: &mut [u8],
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
-) -> io::Result<Wire> {
-    let Wire::Tcp(mut socket) = wire else {
+) -> io::Result<ServerStream> {
+    let ServerStream::Tcp(mut socket) = wire else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let flags = answer.get_mut(1).ok_or_else(not_mysql)?;
@@ -191,7 +192,7 @@ fn begin_tls(
     let request = answer.get(..SSL_REQUEST);
     write_packet(&mut socket, 1, request.ok_or_else(not_mysql)?)?;
     let tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
-    Ok(Wire::Tls(Box::new(StreamOwned::new(tls, socket))))
+    Ok(ServerStream::Tls(Box::new(StreamOwned::new(tls, socket))))
 }
 
 /// True if the server says that the account is let in, or that it is not.
@@ -207,11 +208,16 @@ fn asks_for_password(packet: &[u8]) -> Option<&[u8]> {
 }
 
 /// Tells it inside TLS, or under the key that the server sends, and returns what the server says of it.
-fn tell_password(wire: &mut Wire, number: u8, password: &str, nonce: &[u8]) -> io::Result<Vec<u8>> {
-    let mut told = Zeroizing::new([password.as_bytes(), &[0]].concat());
+fn send_password(
+    wire: &mut ServerStream,
+    number: u8,
+    password: &str,
+    nonce: &[u8],
+) -> io::Result<Vec<u8>> {
+    let mut plain = Zeroizing::new([password.as_bytes(), &[0]].concat());
     // An account without a password has none to hide.
-    if matches!(wire, Wire::Tls(_)) || password.is_empty() {
-        write_packet(wire, number, &told)?;
+    if matches!(wire, ServerStream::Tls(_)) || password.is_empty() {
+        write_packet(wire, number, &plain)?;
         return Ok(read_packet(wire)?.1);
     }
     write_packet(wire, number, KEY_REQUEST)?;
@@ -220,11 +226,11 @@ fn tell_password(wire: &mut Wire, number: u8, password: &str, nonce: &[u8]) -> i
     let Some(key) = said.strip_prefix(&[1]) else {
         return Ok(said);
     };
-    for (byte, mask) in told.iter_mut().zip(nonce.iter().cycle()) {
+    for (byte, mask) in plain.iter_mut().zip(nonce.iter().cycle()) {
         *byte ^= mask;
     }
     // An invalid key makes the driver's library panic.
-    let sealed = catch_panic(|| Ok::<_, DbError>(mysql_common::crypto::encrypt(&told, key)));
+    let sealed = catch_panic(|| Ok::<_, DbError>(mysql_common::crypto::encrypt(&plain, key)));
     let sealed = sealed.map_err(|_| io::Error::other("the server's key cannot be used"))?;
     write_packet(wire, number.wrapping_add(1), &sealed)?;
     Ok(read_packet(wire)?.1)
@@ -258,13 +264,13 @@ fn write_packet(to: &mut impl Write, number: u8, payload: &[u8]) -> io::Result<(
 }
 
 /// The server's end.
-enum Wire {
+enum ServerStream {
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-impl Wire {
+impl ServerStream {
     fn set_nonblocking(&self) -> io::Result<()> {
         match self {
             Self::Tls(stream) => stream.sock.set_nonblocking(true),
@@ -291,7 +297,7 @@ impl Wire {
     }
 }
 
-impl AsFd for Wire {
+impl AsFd for ServerStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tls(stream) => stream.sock.as_fd(),
@@ -301,7 +307,7 @@ impl AsFd for Wire {
     }
 }
 
-impl Read for Wire {
+impl Read for ServerStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tls(stream) => match stream.read(buffer) {
@@ -315,7 +321,7 @@ impl Read for Wire {
     }
 }
 
-impl Write for Wire {
+impl Write for ServerStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tls(stream) => stream.write(bytes),
@@ -335,12 +341,12 @@ impl Write for Wire {
 
 /// Bytes under way in one direction.
 #[derive(Default)]
-struct Waiting {
+struct PendingBytes {
     bytes: Vec<u8>,
     ended: bool,
 }
 
-impl Waiting {
+impl PendingBytes {
     fn has_room(&self) -> bool {
         !self.ended && self.bytes.len() < MAX_WAITING
     }
@@ -386,8 +392,8 @@ fn at_once(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
 }
 
 /// Carries both directions until one of them has ended and all of it has arrived.
-fn carry(driver: &mut UnixStream, wire: &mut Wire) -> io::Result<()> {
-    let (mut up, mut down) = (Waiting::default(), Waiting::default());
+fn carry(driver: &mut UnixStream, wire: &mut ServerStream) -> io::Result<()> {
+    let (mut up, mut down) = (PendingBytes::default(), PendingBytes::default());
     loop {
         let mut moved = false;
         if down.has_room() {
@@ -410,7 +416,12 @@ fn carry(driver: &mut UnixStream, wire: &mut Wire) -> io::Result<()> {
     }
 }
 
-fn wait(driver: &UnixStream, wire: &Wire, up: &Waiting, down: &Waiting) -> io::Result<()> {
+fn wait(
+    driver: &UnixStream,
+    wire: &ServerStream,
+    up: &PendingBytes,
+    down: &PendingBytes,
+) -> io::Result<()> {
     let flags = |reads: bool, writes: bool| {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, reads);

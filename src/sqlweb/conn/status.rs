@@ -7,12 +7,12 @@ use mysql::consts::StatusFlags;
 
 use super::db_conn::DbConn;
 use super::driver::{call_driver, run_silently};
-use super::wire::LastTold;
+use super::wire::LastStatus;
 
 /// Longest list of flags that is read, in bytes; all sixteen by name are 500.
 const MAX_FLAGS: usize = 1024;
 
-/// How often the server is asked where the driver has forgotten: a late `KILL QUERY` may hit the first question.
+/// Maximum number of questions where the driver has forgotten: a late `KILL QUERY` may hit the first question.
 const QUESTIONS: usize = 2;
 
 /// True if `conn` is in a transaction (`SERVER_STATUS_IN_TRANS`), also one that `autocommit=0` began. An ERR packet has no
@@ -20,15 +20,17 @@ const QUESTIONS: usize = 2;
 /// connection is lost, and the transaction with it.
 pub(crate) fn in_transaction(conn: &mut DbConn) -> bool {
     for _ in 0..QUESTIONS {
-        let told = match conn.told {
-            LastTold::Here(told) => Some(told.flags.contains(StatusFlags::SERVER_STATUS_IN_TRANS)),
-            LastTold::ByDriver => last_flag(&conn.driver),
-            LastTold::Nothing => None,
+        let status = match conn.status {
+            LastStatus::Here(status) => {
+                Some(status.flags.contains(StatusFlags::SERVER_STATUS_IN_TRANS))
+            }
+            LastStatus::ByDriver => last_flag(&conn.driver),
+            LastStatus::Nothing => None,
         };
-        if let Some(flag) = told {
+        if let Some(flag) = status {
             return flag;
         }
-        conn.told = LastTold::ByDriver;
+        conn.status = LastStatus::ByDriver;
         if let Err(error) = run_silently(&mut conn.driver, "SHOW WARNINGS LIMIT 0") {
             log::debug!("cannot read the state of a session: {error}");
         }

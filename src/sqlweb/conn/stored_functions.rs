@@ -17,19 +17,19 @@
 //!   `sys.name` for the function of a package `sys` in the current database.
 
 use super::server_info::ServerInfo;
-use crate::sqlweb::gate::{self, Calls};
+use crate::sqlweb::gate::{self, CalledFunctions};
 
 /// The first MariaDB where another database than the current one may hold the function, with room to spare.
 const PATHS: (u16, u16, u16) = (12, 0, 0);
 
-/// How many columns [`questions`] adds.
+/// Number of columns that [`questions`] adds.
 pub(crate) const COLUMNS: usize = 5;
 
 /// Text behind a `SELECT` of other columns: five columns, each a name or names or NULL, and then the statement
 /// that lists grants. Two tell who has taken a called name, as a stored or a loadable function; the third which called
 /// functions a component supplies, the fourth which of `sys` are the server's own; the fifth is a package `sys`.
 /// The names are the gate's own, so they need no escaping.
-pub(crate) fn questions(info: &ServerInfo, calls: &Calls) -> String {
+pub(crate) fn questions(info: &ServerInfo, calls: &CalledFunctions) -> String {
     let place = place(info, calls.database.as_deref());
     let stored = listed(calls.unqualified());
     let (loadable, supplied) = (loadable(info, calls), supplied(info, calls));
@@ -52,7 +52,7 @@ fn listed(names: impl Iterator<Item = &'static str>) -> String {
 }
 
 /// A component's function has no library; with one, somebody has made it.
-fn loadable(info: &ServerInfo, calls: &Calls) -> String {
+fn loadable(info: &ServerInfo, calls: &CalledFunctions) -> String {
     let Some((table, column)) = info.loadable else {
         return "NULL".into();
     };
@@ -68,7 +68,7 @@ fn loadable(info: &ServerInfo, calls: &Calls) -> String {
     format!("(SELECT MIN({column}) FROM {table} WHERE UPPER({column}) IN ({all}){made})")
 }
 
-fn supplied(info: &ServerInfo, calls: &Calls) -> String {
+fn supplied(info: &ServerInfo, calls: &CalledFunctions) -> String {
     match info.loadable {
         Some((table, column)) if !calls.supplied.is_empty() => {
             let names = listed(calls.supplied.iter().copied());
@@ -81,7 +81,7 @@ fn supplied(info: &ServerInfo, calls: &Calls) -> String {
 }
 
 /// Functions of `sys` that the statement calls, with those that these use.
-pub(crate) fn of_sys(calls: &Calls) -> Vec<&'static str> {
+pub(crate) fn of_sys(calls: &CalledFunctions) -> Vec<&'static str> {
     let known = calls.sys.iter().filter_map(|name| gate::sys_function(name));
     known
         .flat_map(|function| std::iter::once(&function.name).chain(function.uses))
@@ -91,7 +91,7 @@ pub(crate) fn of_sys(calls: &Calls) -> Vec<&'static str> {
 
 /// Comparison would also take a database `SYS` for it, whose functions prove nothing. Where a view stands in place of the
 /// table that `sys_get_config` reads, its text proves nothing either.
-fn sys(info: &ServerInfo, calls: &Calls) -> String {
+fn sys(info: &ServerInfo, calls: &CalledFunctions) -> String {
     let proofs: Vec<String> = of_sys(calls)
         .into_iter()
         .filter_map(gate::sys_function)
@@ -119,7 +119,7 @@ fn sys(info: &ServerInfo, calls: &Calls) -> String {
     )
 }
 
-fn package(calls: &Calls, place: &str) -> String {
+fn package(calls: &CalledFunctions, place: &str) -> String {
     if calls.sys.is_empty() {
         return "NULL".into();
     }
@@ -160,7 +160,7 @@ fn grants(info: &ServerInfo) -> &'static str {
 /// The called name that a grant on one function, or on a package `sys`, names, in a database where a call finds it.
 pub(crate) fn granted(
     grants: impl Iterator<Item = String>,
-    calls: &Calls,
+    calls: &CalledFunctions,
     database: Option<&str>,
     info: &ServerInfo,
 ) -> Option<String> {
@@ -235,7 +235,7 @@ mod tests {
             info(Dialect::mysql((9, 7, 4))),
             info(Dialect::mariadb((12, 3, 0))),
         );
-        let mut calls = Calls::default();
+        let mut calls = CalledFunctions::default();
         calls.built_in.extend(["MD5", "SHA1"]);
         let find = |grant: &str, database: Option<&str>, info: &ServerInfo| {
             granted([grant.to_owned()].into_iter(), &calls, database, info)

@@ -7,7 +7,7 @@ use crate::sqlweb::catalogue::{identifier, text};
 
 /// How the values of one column are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum DumpFormat {
     /// Digits.
     Number,
     /// Digits of a DOUBLE, of which the server must not make a DECIMAL where that loses the sign of zero.
@@ -22,7 +22,7 @@ pub(super) enum Way {
     Foreign,
 }
 
-impl Way {
+impl DumpFormat {
     /// Returns the form in which a value that is not NULL is written.
     pub(super) fn kind(self, bytes: &[u8]) -> (Kind, bool) {
         match self {
@@ -59,7 +59,7 @@ pub(super) struct Columns {
     /// Their names, for the `INSERT`.
     pub(super) names: String,
     /// How each is written.
-    pub(super) ways: Vec<Way>,
+    pub(super) ways: Vec<DumpFormat>,
     /// Names of columns of which the server shows a `?` where it may have another character.
     pub(super) doubtful: Vec<String>,
 }
@@ -91,7 +91,7 @@ impl Columns {
         columns
     }
 
-    fn add(&mut self, selected: &str, name: &str, way: Way) {
+    fn add(&mut self, selected: &str, name: &str, way: DumpFormat) {
         if !self.ways.is_empty() {
             self.selected.push_str(", ");
             self.names.push_str(", ");
@@ -102,30 +102,32 @@ impl Columns {
     }
 }
 
-fn way(name: &str, data_type: &str, charset: Option<&str>, declared: &str) -> (String, Way) {
+fn way(name: &str, data_type: &str, charset: Option<&str>, declared: &str) -> (String, DumpFormat) {
     let as_it_is = |way| (name.to_owned(), way);
     match data_type {
         "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" => {
-            as_it_is(Way::Number)
+            as_it_is(DumpFormat::Number)
         }
         // The server shows six digits of it; as a DOUBLE it shows all.
-        "float" => (format!("{name} * 1e0"), Way::Real),
-        "double" => as_it_is(Way::Real),
+        "float" => (format!("{name} * 1e0"), DumpFormat::Real),
+        "double" => as_it_is(DumpFormat::Real),
         // A value that is no member looks like an empty member, and what cannot be shown like a `?`.
         "enum" | "set" if declared.contains("''") || declared.contains('?') => {
-            (format!("CAST({name} AS UNSIGNED)"), Way::Number)
+            (format!("CAST({name} AS UNSIGNED)"), DumpFormat::Number)
         }
-        "bit" | "vector" => as_it_is(Way::Bytes),
-        "json" => as_it_is(Way::Text),
-        _ if is_geometry(data_type) => as_it_is(Way::Bytes),
-        _ if data_type.ends_with("binary") || data_type.ends_with("blob") => as_it_is(Way::Bytes),
+        "bit" | "vector" => as_it_is(DumpFormat::Bytes),
+        "json" => as_it_is(DumpFormat::Text),
+        _ if is_geometry(data_type) => as_it_is(DumpFormat::Bytes),
+        _ if data_type.ends_with("binary") || data_type.ends_with("blob") => {
+            as_it_is(DumpFormat::Bytes)
+        }
         _ => as_it_is(match charset {
-            None | Some("utf8mb4" | "utf8mb3" | "utf8" | "ascii") => Way::Text,
+            None | Some("utf8mb4" | "utf8mb3" | "utf8" | "ascii") => DumpFormat::Text,
             // Their bytes may be ASCII, and mean something else.
-            Some("ucs2" | "utf16" | "utf16le" | "utf32" | "swe7") => Way::Bytes,
-            Some("binary") => Way::Bytes,
-            Some("latin1") => Way::Latin1,
-            Some(_) => Way::Foreign,
+            Some("ucs2" | "utf16" | "utf16le" | "utf32" | "swe7") => DumpFormat::Bytes,
+            Some("binary") => DumpFormat::Bytes,
+            Some("latin1") => DumpFormat::Latin1,
+            Some(_) => DumpFormat::Foreign,
         }),
     }
 }

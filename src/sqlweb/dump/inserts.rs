@@ -5,7 +5,7 @@ use std::io;
 use mysql::Column;
 use rows::{Kind, PIECE};
 
-use super::columns::{Columns, Way, latin1};
+use super::columns::{Columns, DumpFormat, latin1};
 use crate::sqlweb::output::{Flow, OutputBuffer, RowSink, sql};
 use crate::sqlweb::results::{Done, TextRow};
 
@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 1_000_000;
 pub(super) struct InsertSink<'a, 'b> {
     out: &'a mut OutputBuffer<'b>,
     head: String,
-    ways: &'a [Way],
+    ways: &'a [DumpFormat],
     /// Bytes of the statement so far, at most.
     bytes: usize,
     /// Rows written.
@@ -39,18 +39,18 @@ impl<'a, 'b> InsertSink<'a, 'b> {
         }
     }
 
-    fn cell(&mut self, way: Way, cell: Option<&[u8]>) -> io::Result<()> {
+    fn cell(&mut self, way: DumpFormat, cell: Option<&[u8]>) -> io::Result<()> {
         let Some(bytes) = cell else {
             self.out.push(b"NULL");
             return Ok(());
         };
-        if way == Way::Latin1 && !bytes.is_ascii() && bytes.len() <= PIECE {
+        if way == DumpFormat::Latin1 && !bytes.is_ascii() && bytes.len() <= PIECE {
             let text = latin1(bytes);
             return sql(self.out, Kind::Text, false, Some(text.as_bytes()));
         }
         let (kind, is_number) = way.kind(bytes);
         sql(self.out, kind, is_number, cell)?;
-        if way == Way::Real && is_negative_zero(bytes) {
+        if way == DumpFormat::Real && is_negative_zero(bytes) {
             self.out.push(b"e0");
         }
         Ok(())

@@ -3,8 +3,8 @@
 use mysql::Row;
 
 use super::columns::{ASKED, Columns};
-use super::one_statement::{Reading, fault};
-use super::programs::{Frame, MODE, Program};
+use super::one_statement::{ReadingModes, fault};
+use super::programs::{DumpContext, MODE, Program};
 use super::reader::Reader;
 use super::rights::unseen;
 use super::text::refused;
@@ -19,8 +19,8 @@ pub(super) struct Inventory {
     pub(super) time: String,
     /// The database's character set and collation.
     pub(super) charset: String,
-    pub(super) frame: Frame,
-    pub(super) tables: Vec<Table>,
+    pub(super) frame: DumpContext,
+    pub(super) tables: Vec<DumpedTable>,
     /// In the order in which they can be made.
     pub(super) views: Vec<Program>,
     /// Views that do not work, whose texts are written as comments.
@@ -35,7 +35,7 @@ pub(super) struct Inventory {
 }
 
 /// A table or a sequence.
-pub(super) struct Table {
+pub(super) struct DumpedTable {
     pub(super) name: String,
     pub(super) is_sequence: bool,
     /// How its rows are read; none where they are left out.
@@ -86,7 +86,7 @@ impl Inventory {
         let mut inventory = Self {
             time: field(0),
             charset: plain_name(field(1))?,
-            frame: Frame {
+            frame: DumpContext {
                 collation: plain_name(field(2))?,
                 runs_texts: reader.is_mariadb((10, 6, 2)),
                 drop: reader.dump.drop,
@@ -180,7 +180,7 @@ impl Inventory {
             ));
         }
         let is_read = reader.dump.data && self.can_read(reader, &listed, &columns)?;
-        self.tables.push(Table {
+        self.tables.push(DumpedTable {
             name: listed.name,
             is_sequence: listed.kind == "SEQUENCE",
             columns: is_read.then_some(columns),
@@ -243,7 +243,7 @@ impl Inventory {
 
     fn order_views(&mut self, reader: &mut Reader<'_>, db: &str) -> Result<(), DbError> {
         self.views = ordered(std::mem::take(&mut self.views));
-        for view in self.views.iter().filter(|view| view.has_stand_in) {
+        for view in self.views.iter().filter(|view| view.set_local_relay) {
             let listed = reader.ask(&format!(
                 "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {db} AND TABLE_NAME = {} ORDER BY ORDINAL_POSITION",
                 literal(&view.name)
@@ -363,7 +363,7 @@ impl Inventory {
 
 /// Fails where `create` is anything but one statement that makes a `kind`.
 pub(super) fn made_by(create: &str, kind: &str, name: &str) -> Result<(), DbError> {
-    let why = fault(create, kind, Reading::of_mode(MODE));
+    let why = fault(create, kind, ReadingModes::of_mode(MODE));
     let title = format!("{} {}", kind.to_lowercase(), identifier(name));
     why.map_or(Ok(()), |why| Err(refused(&title, why)))
 }

@@ -3,7 +3,7 @@
 
 /// The modes in which a console and a server read a text.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Reading {
+pub(super) struct ReadingModes {
     /// `"` begins a name, in which a backslash is a character like others.
     pub(super) ansi_quotes: bool,
     /// A backslash is a character like others everywhere.
@@ -12,7 +12,7 @@ pub(super) struct Reading {
     pub(super) is_program: bool,
 }
 
-impl Reading {
+impl ReadingModes {
     /// The modes in a list of `sql_mode`.
     pub(super) fn of_mode(mode: &str) -> Self {
         const ANSI: [&str; 7] = [
@@ -54,8 +54,8 @@ const BEFORE_KIND: [&str; 14] = [
     "EDITIONABLE",
 ];
 
-/// Why a text is not one statement that makes a `kind`, or nothing where it is.
-pub(super) fn fault(text: &str, kind: &str, reading: Reading) -> Option<&'static str> {
+/// Reason that a text is not one statement that makes a `kind`, or nothing where it is.
+pub(super) fn fault(text: &str, kind: &str, reading: ReadingModes) -> Option<&'static str> {
     let mut scan = Scan {
         rest: text.as_bytes(),
         reading,
@@ -100,7 +100,7 @@ enum Part<'a> {
 /// The text as a console reads it.
 struct Scan<'a> {
     rest: &'a [u8],
-    reading: Reading,
+    reading: ReadingModes,
 }
 
 const UNCLOSED: &str = "it has an unclosed quote or comment";
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn one_statement_is_taken_and_nothing_else() {
-        let table = |text: &str| fault(text, "TABLE", Reading::default());
+        let table = |text: &str| fault(text, "TABLE", ReadingModes::default());
         for good in [
             "CREATE TABLE `a\n\\! x` (\n `b;` int DEFAULT '\\';' COMMENT 'a\n\\! sh\n',\n c int /* ; \\! */ -- ; \\!\n)",
             "CREATE TABLE `t` (a int) /*!50100 PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (1)) */",
@@ -224,9 +224,9 @@ mod tests {
         ] {
             assert!(table(bad).is_some(), "{bad}");
         }
-        let program = Reading {
+        let program = ReadingModes {
             is_program: true,
-            ..Reading::default()
+            ..ReadingModes::default()
         };
         let text =
             "CREATE DEFINER=`a`@`b` PROCEDURE `p`()\nBEGIN SELECT '\\''; -- '\n SELECT 2; END";
@@ -238,8 +238,8 @@ mod tests {
     #[test]
     fn a_quote_ends_as_the_mode_has_it() {
         let text = r#"CREATE VIEW v AS SELECT 'a\' AS "b\""#;
-        assert!(fault(text, "VIEW", Reading::default()).is_some());
-        let modes = Reading::of_mode("STRICT_ALL_TABLES,ansi_quotes,NO_BACKSLASH_ESCAPES");
+        assert!(fault(text, "VIEW", ReadingModes::default()).is_some());
+        let modes = ReadingModes::of_mode("STRICT_ALL_TABLES,ansi_quotes,NO_BACKSLASH_ESCAPES");
         assert_eq!(fault(text, "VIEW", modes), None);
     }
 }

@@ -3,7 +3,7 @@
 
 use mysql::Row;
 
-use super::one_statement::{self, Reading};
+use super::one_statement::{self, ReadingModes};
 use super::text::{comment, quoted};
 use crate::sqlweb::catalogue::{identifier, text};
 
@@ -23,7 +23,7 @@ pub(super) struct Program {
     /// The collation that the database had then.
     collation: Option<String>,
     /// True if another stands in its place until it can be made.
-    pub(super) has_stand_in: bool,
+    pub(super) set_local_relay: bool,
 }
 
 /// Statements that make a view from a text on every server.
@@ -34,7 +34,7 @@ DEALLOCATE PREPARE postern_view;
 ";
 
 /// Properties of a file and its server, as far as a program's statement depends on them.
-pub(super) struct Frame {
+pub(super) struct DumpContext {
     /// The database's collation.
     pub(super) collation: String,
     /// True if the server runs any statement from a text: MariaDB since 10.6.2. Consoles take comments and carriage
@@ -68,7 +68,7 @@ impl Program {
             create,
             session: variables.iter().filter_map(set).collect(),
             collation: named("Database Collation"),
-            has_stand_in: false,
+            set_local_relay: false,
         })
     }
 
@@ -111,7 +111,7 @@ impl Program {
     }
 
     /// The statements that make it, and put the session back.
-    pub(super) fn write(&self, frame: &Frame) -> String {
+    pub(super) fn write(&self, frame: &DumpContext) -> String {
         let mut out = comment(&self.title());
         let other = self.collation.as_ref();
         let other = other.filter(|collation| **collation != frame.collation);
@@ -123,7 +123,7 @@ impl Program {
             out += &format!("SET @postern_text = {};\n", quoted(&self.create));
         }
         out += &self.settings(as_text);
-        if frame.drop || self.has_stand_in {
+        if frame.drop || self.set_local_relay {
             // Under its own mode: packages are known in one alone.
             let name = identifier(&self.name);
             out += &format!("DROP {} IF EXISTS {name};\n", self.kind);
@@ -148,7 +148,7 @@ impl Program {
 
     /// True if the server is to run it from a text: what a console would change on its way, and a view of a client that
     /// spoke another character set than the file.
-    fn goes_as_text(&self, frame: &Frame) -> bool {
+    fn goes_as_text(&self, frame: &DumpContext) -> bool {
         if self.is_view() {
             return !self.create.is_ascii() && !self.is_utf8();
         }
@@ -173,13 +173,13 @@ impl Program {
         format!("SET {};\n", all.join(", "))
     }
 
-    /// Why it must not stand in a file, where it is anything but one statement that makes it.
+    /// Reason that it must not stand in a file, where it is anything but one statement that makes it.
     pub(super) fn fault(&self) -> Option<&'static str> {
         let mode = self.session.iter().find(|(name, _)| *name == "sql_mode");
         let mode = mode.map_or(MODE, |(_, mode)| mode);
-        let reading = Reading {
+        let reading = ReadingModes {
             is_program: !self.is_view(),
-            ..Reading::of_mode(mode)
+            ..ReadingModes::of_mode(mode)
         };
         one_statement::fault(&self.create, &self.kind, reading)
     }
@@ -192,7 +192,7 @@ impl Program {
     }
 
     /// Describes what a restored one will lack.
-    pub(super) fn losses(&self, frame: &Frame) -> Option<&'static str> {
+    pub(super) fn losses(&self, frame: &DumpContext) -> Option<&'static str> {
         if frame.runs_texts || self.is_view() {
             return None;
         }
@@ -281,7 +281,7 @@ mod tests {
                 create,
                 session: Vec::new(),
                 collation: None,
-                has_stand_in: false,
+                set_local_relay: false,
             }
         }
     }

@@ -7,10 +7,11 @@ use mysql::Row;
 use crate::http::CancelToken;
 use crate::sqlweb::catalogue::{create_view, identifier, literal};
 use crate::sqlweb::conn::{
-    CheckoutRequest, DbConn, Entry, Owner, readonly, rows, stoppable, stopped_when_gone,
+    CheckoutRequest, DbConn, RunningEntry, StatementOwner, readonly, rows, stoppable,
+    stopped_when_gone,
 };
 use crate::sqlweb::error::{ApiError, DbError, INTERRUPTED};
-use crate::sqlweb::gate::Calls;
+use crate::sqlweb::gate::CalledFunctions;
 use crate::sqlweb::output::RowSink;
 use crate::sqlweb::query::{DumpJob, RunContext, enter, run};
 use crate::sqlweb::service::Service;
@@ -20,7 +21,7 @@ pub(super) struct Reader<'a> {
     service: &'a Arc<Service>,
     /// Contents of the dump.
     pub(super) dump: &'a DumpJob,
-    entry: &'a Entry<'a>,
+    entry: &'a RunningEntry<'a>,
     conn: &'a mut DbConn,
 }
 
@@ -39,7 +40,7 @@ pub(super) fn with_reader<T>(
 ) -> Result<T, ApiError> {
     let entry = enter(service, &dump.job)?;
     let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
-    let nobody = Owner::default();
+    let nobody = StatementOwner::default();
     let wanted = CheckoutRequest {
         owner: &nobody,
         database: Some(dump.db()),
@@ -68,7 +69,9 @@ impl Reader<'_> {
         let guard = readonly::guard(&self.conn.info(), "");
         stoppable(&self.entry.running, self.conn, |conn| {
             if service.options.readonly {
-                service.connector.make_read_only(conn, &Calls::default())?;
+                service
+                    .connector
+                    .make_read_only(conn, &CalledFunctions::default())?;
             }
             rows(&mut conn.driver, &format!("{guard}{SETTINGS}")).map(drop)
         })

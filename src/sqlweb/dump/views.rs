@@ -17,7 +17,7 @@ pub(super) fn ordered(views: Vec<Program>) -> Vec<Program> {
     while !waiting.is_empty() {
         let Some(ready) = waiting.iter().position(|(_, _, named)| named.is_empty()) else {
             for (_, view, named) in &mut waiting {
-                view.has_stand_in = true;
+                view.set_local_relay = true;
                 named.clear();
             }
             continue;
@@ -86,7 +86,7 @@ mod tests {
         ]);
         let told: Vec<_> = order
             .iter()
-            .map(|view| (view.name.as_str(), view.has_stand_in))
+            .map(|view| (view.name.as_str(), view.set_local_relay))
             .collect();
         let expected = [
             ("z", false),

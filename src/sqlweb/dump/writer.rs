@@ -108,8 +108,8 @@ impl Writer<'_> {
         for routine in &found.routines {
             self.push(&routine.write(&found.frame))?;
         }
-        for stand_in in &found.stand_ins {
-            self.push(stand_in)?;
+        for local_relay in &found.stand_ins {
+            self.push(local_relay)?;
         }
         let programs = found.views.iter().chain(&found.triggers);
         for program in programs.chain(&found.events) {

@@ -11,15 +11,16 @@ use serde_json::{Value, json};
 
 use super::change::{Change, Op};
 use super::compare::{is_same, is_same_float, shortest_float};
-use super::failure::{EditFailed, Failure, Trouble};
+use super::failure::{ChangeFailure, EditFailed, FailureCause};
 use super::one_row::OneRow;
-use super::plan::{MAX_CELL, Planned, Reading, plan};
+use super::plan::{MAX_CELL, Planned, SelectedColumns, plan};
 use super::session::prepare;
-use super::table::{Form, Found, Table, look_up};
+use super::table::{ColumnFormat, EditableTable, TableLookup, look_up};
 use crate::http::{CancelToken, Response};
 use crate::plugin::Verdict;
 use crate::sqlweb::conn::{
-    CheckoutRequest, DbConn, Entry, Owner, run_silently, stoppable, stopped_when_gone,
+    CheckoutRequest, DbConn, RunningEntry, StatementOwner, run_silently, stoppable,
+    stopped_when_gone,
 };
 use crate::sqlweb::error::{ApiError, DbError};
 use crate::sqlweb::output::duration;
@@ -90,7 +91,7 @@ pub(crate) fn edit(
     let started = Instant::now();
     let entry = enter(service, &job)?;
     let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
-    let nobody = Owner::default();
+    let nobody = StatementOwner::default();
     let wanted = CheckoutRequest {
         owner: &nobody,
         database: None,
@@ -115,22 +116,22 @@ pub(crate) fn edit(
         started,
     };
     let outcome = editor.all(changes);
-    let (told, left) = match outcome {
+    let (result, left) = match outcome {
         Ok(answer) => (Ok(answer), Ok(())),
-        Err(failure) => (Err(failure.told()), failure.of_connection()),
+        Err(failure) => (Err(failure.to_answer()), failure.of_connection()),
     };
     service.ask_whether_it_writes(job.is_review, left.as_ref().err());
-    let status = told.as_ref().map_or_else(|error| error.status, |_| 200);
+    let status = result.as_ref().map_or_else(|error| error.status, |_| 200);
     let age = entry.running.age();
     log::debug!("an edit of {count} changes: {status} after {age:.3?}");
     lease.give_back(&left, &entry.running);
-    told
+    result
 }
 
 /// The edit's place among what runs; one of a visitor's at a time.
-fn enter<'a>(service: &'a Arc<Service>, job: &EditJob) -> Result<Entry<'a>, ApiError> {
+fn enter<'a>(service: &'a Arc<Service>, job: &EditJob) -> Result<RunningEntry<'a>, ApiError> {
     // A session that no request can name.
-    let owner = Owner {
+    let owner = StatementOwner {
         visitor: job.id.clone(),
         session: if job.is_review {
             "\0review".into()
@@ -158,18 +159,18 @@ fn enter<'a>(service: &'a Arc<Service>, job: &EditJob) -> Result<Entry<'a>, ApiE
 struct Editor<'a> {
     service: &'a Arc<Service>,
     job: &'a EditJob,
-    entry: &'a Entry<'a>,
+    entry: &'a RunningEntry<'a>,
     conn: &'a mut DbConn,
     started: Instant,
 }
 
 impl Editor<'_> {
-    fn all(&mut self, changes: Vec<Change>) -> Result<Response, Failure> {
+    fn all(&mut self, changes: Vec<Change>) -> Result<Response, ChangeFailure> {
         let job = self.job;
         let look = |conn: &mut DbConn| look_up(&mut conn.driver, &job.db, &job.table);
         let table = match stoppable(&self.entry.running, self.conn, look)? {
-            Found::Table(table) => table,
-            Found::Unfit(why) => return Err(Failure::request(why)),
+            TableLookup::EditableTable(table) => table,
+            TableLookup::Unfit(why) => return Err(ChangeFailure::request(why)),
         };
         let planned = all_planned(&table, changes)?;
         let note = (!table.rolls_back).then(|| cannot_roll_back(&table));
@@ -181,7 +182,7 @@ impl Editor<'_> {
                 transaction: table.rolls_back,
             }));
         }
-        let written = self.written(&table, &planned)?;
+        let written = self.write_all(&table, &planned)?;
         Ok(written.answer(&EditHead {
             applied: written.changes,
             duration: duration(self.started),
@@ -191,29 +192,33 @@ impl Editor<'_> {
     }
 
     /// Writes all, or nothing where the table's engine can roll back.
-    fn written(&mut self, table: &Table, planned: &[Planned]) -> Result<Written, Failure> {
+    fn write_all(
+        &mut self,
+        table: &EditableTable,
+        planned: &[Planned],
+    ) -> Result<WrittenChanges, ChangeFailure> {
         let zone = self.job.time_zone.as_ref();
         let prepare = |conn: &mut DbConn| prepare(&mut conn.driver, zone);
         let max_packet = stoppable(&self.entry.running, self.conn, prepare)?;
-        let mut written = Written::default();
+        let mut written = WrittenChanges::default();
         let outcome = self.write(table, max_packet, planned, &mut written);
         outcome.map_err(|failure| {
-            if table.rolls_back && !matches!(*failure.trouble, Trouble::Unknown(_)) {
+            if table.rolls_back && !matches!(*failure.trouble, FailureCause::Unknown(_)) {
                 self.roll_back();
             }
             let applied = if table.rolls_back { 0 } else { written.changes };
-            Failure { applied, ..failure }
+            ChangeFailure { applied, ..failure }
         })?;
         Ok(written)
     }
 
     fn write(
         &mut self,
-        table: &Table,
+        table: &EditableTable,
         max_packet: usize,
         planned: &[Planned],
-        written: &mut Written,
-    ) -> Result<(), Failure> {
+        written: &mut WrittenChanges,
+    ) -> Result<(), ChangeFailure> {
         if table.rolls_back {
             self.send("START TRANSACTION", true)?;
         } else {
@@ -221,7 +226,7 @@ impl Editor<'_> {
         }
         for (i, planned) in planned.iter().enumerate() {
             self.one(table, max_packet, planned, written)
-                .map_err(|failure| Failure {
+                .map_err(|failure| ChangeFailure {
                     at: Some((i, planned.row_in_words(table))),
                     ..failure
                 })?;
@@ -235,11 +240,11 @@ impl Editor<'_> {
 
     fn one(
         &mut self,
-        table: &Table,
+        table: &EditableTable,
         max_packet: usize,
         planned: &Planned,
-        written: &mut Written,
-    ) -> Result<(), Failure> {
+        written: &mut WrittenChanges,
+    ) -> Result<(), ChangeFailure> {
         if planned.op != Op::Insert {
             self.compare(table, planned)?;
         }
@@ -257,47 +262,47 @@ impl Editor<'_> {
 
     fn write_one(
         &mut self,
-        table: &Table,
+        table: &EditableTable,
         max_packet: usize,
         planned: &Planned,
-    ) -> Result<OneRow, Failure> {
+    ) -> Result<OneRow, ChangeFailure> {
         let sql = planned.statement(table, false);
         if sql.len() >= max_packet {
-            return Err(Trouble::Request(413, too_large(sql.len(), max_packet)).into());
+            return Err(FailureCause::Request(413, too_large(sql.len(), max_packet)).into());
         }
         let shown = planned.statement(table, true);
-        let answer = self.noted(&sql, &shown).map_err(|error| {
+        let answer = self.send_noted(&sql, &shown).map_err(|error| {
             if table.rolls_back || error.leaves_connection_usable() {
-                Trouble::Db(error)
+                FailureCause::Db(error)
             } else {
-                Trouble::Unknown(error)
+                FailureCause::Unknown(error)
             }
         })?;
         match answer.found() {
             1 => Ok(answer),
-            n => Err(Failure::request(format!(
+            n => Err(ChangeFailure::request(format!(
                 "the server wrote {n} rows instead of one"
             ))),
         }
     }
 
     /// Locks the row and holds it to what was shown of it.
-    fn compare(&mut self, table: &Table, planned: &Planned) -> Result<(), Failure> {
+    fn compare(&mut self, table: &EditableTable, planned: &Planned) -> Result<(), ChangeFailure> {
         let answer = self.send(&planned.comparison(table), true)?;
         if answer.count != 1 {
-            return Err(Trouble::Changed(None, Vec::new()).into());
+            return Err(FailureCause::Changed(None, Vec::new()).into());
         }
         let keys = planned.keys();
         let mut columns = Vec::new();
         let compared = planned.shown.iter().chain(&planned.moments);
         for (i, ((at, shown), (kind, cell))) in compared.zip(answer.cells()).enumerate() {
-            let is_float = table.column(*at).form == Form::Rounded;
+            let is_float = table.column(*at).form == ColumnFormat::Rounded;
             if is_same(kind, cell, shown) || (is_float && is_same_float(cell, shown)) {
                 continue;
             }
             // The server takes other texts for the same key: this is another row.
             if i < keys {
-                return Err(Trouble::Changed(None, Vec::new()).into());
+                return Err(FailureCause::Changed(None, Vec::new()).into());
             }
             let name = &table.column(*at).name;
             if !columns.contains(name) {
@@ -314,11 +319,15 @@ impl Editor<'_> {
             [] => (parsed(&row), Value::Null),
             _ => (parsed(&row), parsed(&moments)),
         });
-        Err(Trouble::Changed(row, columns).into())
+        Err(FailureCause::Changed(row, columns).into())
     }
 
     /// The row as JSON, and the seconds since 1970 of its TIMESTAMP columns; none where it is not there.
-    fn read(&mut self, table: &Table, reading: &Reading) -> Result<Option<RowJson>, Failure> {
+    fn read(
+        &mut self,
+        table: &EditableTable,
+        reading: &SelectedColumns,
+    ) -> Result<Option<RowJson>, ChangeFailure> {
         let answer = self.send(&reading.sql, true)?;
         if answer.count != 1 {
             return Ok(None);
@@ -329,17 +338,17 @@ impl Editor<'_> {
         Ok(Some((row, moments)))
     }
 
-    fn commit(&mut self) -> Result<(), Failure> {
+    fn commit(&mut self) -> Result<(), ChangeFailure> {
         if self.entry.running.is_stopped() {
             // Says why, and sends nothing.
             self.send("COMMIT", false)?;
         }
-        match self.noted("COMMIT", "COMMIT") {
+        match self.send_noted("COMMIT", "COMMIT") {
             Ok(_) => Ok(()),
             Err(error @ DbError::Statement(_)) if error.leaves_connection_usable() => {
-                Err(Trouble::Db(error).into())
+                Err(FailureCause::Db(error).into())
             }
-            Err(error) => Err(Trouble::Unknown(error).into()),
+            Err(error) => Err(FailureCause::Unknown(error).into()),
         }
     }
 
@@ -355,7 +364,7 @@ impl Editor<'_> {
     }
 
     /// Nobody writes between the comparison and the write of a row then. An account that may not lock goes without.
-    fn lock(&mut self, table: &Table) -> Result<(), Failure> {
+    fn lock(&mut self, table: &EditableTable) -> Result<(), ChangeFailure> {
         match self.send(&format!("LOCK TABLES {} WRITE", table.name), true) {
             Err(DbError::Statement(error)) if DENIED.contains(&error.code) => Ok(()),
             outcome => Ok(outcome.map(drop)?),
@@ -363,7 +372,7 @@ impl Editor<'_> {
     }
 
     /// Sends a statement that writes, and notes it as it is `shown`.
-    fn noted(&mut self, sql: &str, shown: &str) -> Result<OneRow, DbError> {
+    fn send_noted(&mut self, sql: &str, shown: &str) -> Result<OneRow, DbError> {
         let since = (SystemTime::now(), Instant::now());
         let outcome = self.send(sql, false);
         self.note(shown, since, outcome.as_ref().err());
@@ -393,17 +402,17 @@ impl Editor<'_> {
     }
 }
 
-fn all_planned(table: &Table, changes: Vec<Change>) -> Result<Vec<Planned>, Failure> {
+fn all_planned(table: &EditableTable, changes: Vec<Change>) -> Result<Vec<Planned>, ChangeFailure> {
     let one = |(i, change)| {
-        plan(table, change).map_err(|what| Failure {
+        plan(table, change).map_err(|what| ChangeFailure {
             at: Some((i, String::new())),
-            ..Failure::request(what)
+            ..ChangeFailure::request(what)
         })
     };
     changes.into_iter().enumerate().map(one).collect()
 }
 
-fn cannot_roll_back(table: &Table) -> String {
+fn cannot_roll_back(table: &EditableTable) -> String {
     format!(
         "{} cannot roll back: changes are applied one by one, and if one fails, the earlier ones remain",
         if table.engine.is_empty() {
@@ -433,7 +442,7 @@ fn unknown_row() -> RowJson {
 
 /// Cells by the names of their columns as JSON, without those that are too long.
 fn object<'a>(
-    table: &Table,
+    table: &EditableTable,
     columns: &[usize],
     cells: impl Iterator<Item = (Kind, Option<&'a [u8]>)>,
 ) -> Vec<u8> {
@@ -446,7 +455,7 @@ fn object<'a>(
             out.push(b',');
         }
         let column = table.column(*at);
-        let is_float = column.form == Form::Rounded;
+        let is_float = column.form == ColumnFormat::Rounded;
         let float = is_float.then(|| shortest_float(cell)).flatten();
         out.extend_from_slice(json!(column.name).to_string().as_bytes());
         out.push(b':');
@@ -458,7 +467,7 @@ fn object<'a>(
 
 /// Changes written so far.
 #[derive(Default)]
-struct Written {
+struct WrittenChanges {
     changes: usize,
     /// The rows as JSON, with commas between.
     rows: Vec<u8>,
@@ -466,7 +475,7 @@ struct Written {
     moments: Vec<u8>,
 }
 
-impl Written {
+impl WrittenChanges {
     fn has_room(&self) -> bool {
         self.rows.len() < MAX_ROWS
     }

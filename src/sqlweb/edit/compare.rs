@@ -35,25 +35,25 @@ fn is_same_text(kind: Kind, bytes: &[u8], text: &str) -> bool {
         // As the answer's text has it: what is not UTF-8 is U+FFFD there.
         return bytes == text.as_bytes() || String::from_utf8_lossy(bytes) == text;
     }
-    let mut told = Vec::new();
-    rows::push_binary(&mut told, kind, bytes);
-    told.eq_ignore_ascii_case(text.as_bytes())
+    let mut written = Vec::new();
+    rows::push_binary(&mut written, kind, bytes);
+    written.eq_ignore_ascii_case(text.as_bytes())
 }
 
 /// A script may write a number in another way than the server (`1e+21`), so these are compared by value.
 fn is_same_number(kind: Kind, bytes: &[u8], number: &Number) -> bool {
-    let mut told = Vec::new();
-    rows::push_json(&mut told, kind, Some(bytes));
-    let Ok(told) = std::str::from_utf8(&told) else {
+    let mut written = Vec::new();
+    rows::push_json(&mut written, kind, Some(bytes));
+    let Ok(written) = std::str::from_utf8(&written) else {
         return false;
     };
     match kind {
-        Kind::Integer => told
+        Kind::Integer => written
             .parse()
-            .is_ok_and(|told: i64| number.as_i64() == Some(told)),
-        Kind::Float => told
+            .is_ok_and(|written: i64| number.as_i64() == Some(written)),
+        Kind::Float => written
             .parse()
-            .is_ok_and(|told: f64| number.as_f64() == Some(told)),
+            .is_ok_and(|written: f64| number.as_f64() == Some(written)),
         Kind::Text => bytes == number.to_string().as_bytes(),
         Kind::Hex | Kind::BitDigits(_) => false,
     }

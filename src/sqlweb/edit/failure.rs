@@ -96,7 +96,7 @@ impl From<ApiError> for EditFailed {
 }
 
 /// Cause of a failure.
-pub(super) enum Trouble {
+pub(super) enum FailureCause {
     /// The request cannot be done, with its status.
     Request(u16, String),
     /// The row is another one than was shown: as it is now, or gone, and the columns that differ.
@@ -108,16 +108,16 @@ pub(super) enum Trouble {
 }
 
 /// Failure, and the change that caused it.
-pub(super) struct Failure {
-    pub(super) trouble: Box<Trouble>,
+pub(super) struct ChangeFailure {
+    pub(super) trouble: Box<FailureCause>,
     /// Which change, where it is one, with its row in words.
     pub(super) at: Option<(usize, String)>,
     /// Changes that stay in effect.
     pub(super) applied: usize,
 }
 
-impl From<Trouble> for Failure {
-    fn from(trouble: Trouble) -> Self {
+impl From<FailureCause> for ChangeFailure {
+    fn from(trouble: FailureCause) -> Self {
         Self {
             trouble: Box::new(trouble),
             at: None,
@@ -126,61 +126,61 @@ impl From<Trouble> for Failure {
     }
 }
 
-impl From<DbError> for Failure {
+impl From<DbError> for ChangeFailure {
     fn from(error: DbError) -> Self {
-        Trouble::Db(error).into()
+        FailureCause::Db(error).into()
     }
 }
 
-impl Failure {
+impl ChangeFailure {
     /// A request that cannot be done.
     pub(super) fn request(what: impl Into<String>) -> Self {
-        Trouble::Request(400, what.into()).into()
+        FailureCause::Request(400, what.into()).into()
     }
 
     /// The database's own error, where it is one.
     pub(super) fn db_error(&self) -> Option<&DbError> {
         match &*self.trouble {
-            Trouble::Db(error) | Trouble::Unknown(error) => Some(error),
-            Trouble::Request(..) | Trouble::Changed(..) => None,
+            FailureCause::Db(error) | FailureCause::Unknown(error) => Some(error),
+            FailureCause::Request(..) | FailureCause::Changed(..) => None,
         }
     }
 
     /// How the connection was left.
     pub(super) fn of_connection(self) -> Result<(), DbError> {
         match *self.trouble {
-            Trouble::Db(error) | Trouble::Unknown(error) => Err(error),
-            Trouble::Request(..) | Trouble::Changed(..) => Ok(()),
+            FailureCause::Db(error) | FailureCause::Unknown(error) => Err(error),
+            FailureCause::Request(..) | FailureCause::Changed(..) => Ok(()),
         }
     }
 
     /// As the API tells it.
-    pub(super) fn told(&self) -> EditFailed {
+    pub(super) fn to_answer(&self) -> EditFailed {
         let row = self.at.as_ref().map_or("", |(_, row)| row.as_str());
         let (status, kind, what) = self.trouble.sentence(row);
-        let mut told = match self.db_error() {
+        let mut answer = match self.db_error() {
             Some(error) => ApiError::from(error).into(),
             None => EditFailed::new(status, ""),
         };
-        told.status = status;
-        told.message = format!("{what}; {}", self.outcome());
-        told.extra.applied = Some(self.applied);
-        let error = told.extra.error.get_or_insert_default();
+        answer.status = status;
+        answer.message = format!("{what}; {}", self.outcome());
+        answer.extra.applied = Some(self.applied);
+        let error = answer.extra.error.get_or_insert_default();
         error.kind = Some(kind);
         error.change = self.at.as_ref().map(|(change, _)| *change);
-        if let Trouble::Changed(row, columns) = &*self.trouble {
+        if let FailureCause::Changed(row, columns) = &*self.trouble {
             let (row, moments) = row.clone().unwrap_or_default();
             error.row = Some(row);
             error.moments = Some(moments).filter(|moments| !moments.is_null());
             error.columns = Some(columns.clone());
         }
-        told
+        answer
     }
 
     /// Tells what has become of the changes.
     fn outcome(&self) -> String {
         match (&*self.trouble, self.applied) {
-            (Trouble::Unknown(_), _) => {
+            (FailureCause::Unknown(_), _) => {
                 "it is unknown whether it was written, and nothing is retried: check the rows"
                     .into()
             }
@@ -192,7 +192,7 @@ impl Failure {
     }
 }
 
-impl Trouble {
+impl FailureCause {
     /// Status, kind and what happened to `row`.
     fn sentence(&self, row: &str) -> (u16, EditErrorKind, String) {
         match self {

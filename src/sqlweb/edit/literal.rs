@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 
-use super::table::{Form, TableColumn};
+use super::table::{ColumnFormat, TableColumn};
 
 /// A value, ready to be written.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,9 @@ pub(super) fn literal_of(column: &TableColumn, value: &Value) -> Result<Literal,
     match value {
         Value::Null => Ok(Literal::Null),
         Value::String(text) => text_literal(column, text),
-        Value::Number(number) if matches!(column.form, Form::Text | Form::Timestamp) => {
+        Value::Number(number)
+            if matches!(column.form, ColumnFormat::Text | ColumnFormat::Timestamp) =>
+        {
             Ok(Literal::Text(number.to_string()))
         }
         Value::Number(_) if column.is_binary() => Err(not_hex(column)),
@@ -52,22 +54,24 @@ pub(super) fn literal_of(column: &TableColumn, value: &Value) -> Result<Literal,
             match only {
                 Some((name, Value::Bool(true))) if name == "default" => Ok(Literal::Default),
                 Some((name, Value::String(text))) if name == "base64" => file(column, text),
-                _ => Err(told(
+                _ => Err(column_error(
                     column,
                     "accepts only {\"default\": true} and {\"base64\": …} as objects",
                 )),
             }
         }
-        Value::Bool(_) | Value::Array(_) => Err(told(column, "accepts null, a string or a number")),
+        Value::Bool(_) | Value::Array(_) => {
+            Err(column_error(column, "accepts null, a string or a number"))
+        }
     }
 }
 
-fn told(column: &TableColumn, what: &str) -> String {
+fn column_error(column: &TableColumn, what: &str) -> String {
     format!("column '{}' {what}", column.name)
 }
 
 fn not_hex(column: &TableColumn) -> String {
-    told(
+    column_error(
         column,
         "is binary and needs 0x and two hexadecimal digits per byte, or {\"base64\": …}",
     )
@@ -75,11 +79,13 @@ fn not_hex(column: &TableColumn) -> String {
 
 fn text_literal(column: &TableColumn, text: &str) -> Result<Literal, String> {
     match column.form {
-        Form::Number | Form::Rounded if is_number(text) => Ok(Literal::Number(text.to_owned())),
-        Form::Bits if is_number(text) && !text.starts_with("0x") => {
+        ColumnFormat::Number | ColumnFormat::Rounded if is_number(text) => {
             Ok(Literal::Number(text.to_owned()))
         }
-        Form::Bits => {
+        ColumnFormat::Bits if is_number(text) && !text.starts_with("0x") => {
+            Ok(Literal::Number(text.to_owned()))
+        }
+        ColumnFormat::Bits => {
             let digits = hex_digits(text).filter(|digits| digits.len() <= MAX_BITS);
             let number = match digits {
                 Some("") => Some(0),
@@ -88,20 +94,21 @@ fn text_literal(column: &TableColumn, text: &str) -> Result<Literal, String> {
             let number = number.ok_or_else(|| not_hex(column))?;
             Ok(Literal::Number(number.to_string()))
         }
-        Form::Binary => {
+        ColumnFormat::Binary => {
             let digits = hex_digits(text).ok_or_else(|| not_hex(column))?;
             Ok(Literal::Hex(digits.to_owned()))
         }
         // In hexadecimal digits it would be a member's number (MySQL).
-        Form::BinaryName => {
+        ColumnFormat::BinaryName => {
             let digits = hex_digits(text).ok_or_else(|| not_hex(column))?;
             let name = bytes_of(digits).and_then(|bytes| String::from_utf8(bytes).ok());
             Ok(name.map_or_else(|| Literal::Hex(digits.to_owned()), Literal::Text))
         }
         // The server says what is wrong with a number that is none.
-        Form::Number | Form::Rounded | Form::Timestamp | Form::Text => {
-            Ok(Literal::Text(text.to_owned()))
-        }
+        ColumnFormat::Number
+        | ColumnFormat::Rounded
+        | ColumnFormat::Timestamp
+        | ColumnFormat::Text => Ok(Literal::Text(text.to_owned())),
     }
 }
 
@@ -121,15 +128,15 @@ fn bytes_of(digits: &str) -> Option<Vec<u8>> {
 fn file(column: &TableColumn, text: &str) -> Result<Literal, String> {
     let bytes = BASE64
         .decode(text)
-        .map_err(|error| told(column, &format!("has invalid base64: {error}")))?;
+        .map_err(|error| column_error(column, &format!("has invalid base64: {error}")))?;
     match column.form {
-        Form::Binary => Ok(Literal::Bytes(bytes)),
-        Form::Text | Form::Timestamp => {
+        ColumnFormat::Binary => Ok(Literal::Bytes(bytes)),
+        ColumnFormat::Text | ColumnFormat::Timestamp => {
             let text = String::from_utf8(bytes);
-            let not_text = |_| told(column, "contains text, but the file is not UTF-8");
+            let not_text = |_| column_error(column, "contains text, but the file is not UTF-8");
             text.map(Literal::Text).map_err(not_text)
         }
-        _ => Err(told(column, "is a number and accepts no file")),
+        _ => Err(column_error(column, "is a number and accepts no file")),
     }
 }
 
@@ -232,7 +239,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn written(form: Form, value: &Value) -> Result<String, String> {
+    fn written(form: ColumnFormat, value: &Value) -> Result<String, String> {
         let column = TableColumn {
             name: "c".into(),
             form,
@@ -252,47 +259,47 @@ mod tests {
     #[test]
     fn values_are_literals_of_their_columns_form() {
         for (form, value, literal) in [
-            (Form::Number, json!("-12.50"), "-12.50"),
-            (Form::Number, json!("1e-7"), "1e-7"),
-            (Form::Number, json!(1e21), "1e+21"),
+            (ColumnFormat::Number, json!("-12.50"), "-12.50"),
+            (ColumnFormat::Number, json!("1e-7"), "1e-7"),
+            (ColumnFormat::Number, json!(1e21), "1e+21"),
             (
-                Form::Number,
+                ColumnFormat::Number,
                 json!(0.300_000_000_000_000_04),
                 "0.30000000000000004",
             ),
-            (Form::Number, json!("00042"), "00042"),
-            (Form::Number, json!("1 OR 1"), "'1 OR 1'"),
-            (Form::Number, json!("1e"), "'1e'"),
-            (Form::Number, json!("--1"), "'--1'"),
-            (Form::Number, json!("0x41"), "'0x41'"),
-            (Form::Number, json!(""), "''"),
-            (Form::Text, json!(7), "'7'"),
-            (Form::Text, json!("it's \\"), r"'it''s \\'"),
-            (Form::Text, json!("a\0"), "_utf8mb4 X'6100'"),
-            (Form::Text, json!(null), "NULL"),
-            (Form::Text, json!({"default": true}), "DEFAULT"),
-            (Form::Text, json!({"base64": "ZMOp"}), "'d\u{e9}'"),
-            (Form::Bits, json!("0x0101"), "257"),
-            (Form::Bits, json!("0x"), "0"),
-            (Form::Bits, json!(1), "1"),
-            (Form::Binary, json!("0x"), "X''"),
-            (Form::Binary, json!("0xfF"), "X'fF'"),
-            (Form::Binary, json!({"base64": "/w=="}), "X'FF'"),
-            (Form::BinaryName, json!("0x61"), "'a'"),
-            (Form::BinaryName, json!("0xFF"), "X'FF'"),
+            (ColumnFormat::Number, json!("00042"), "00042"),
+            (ColumnFormat::Number, json!("1 OR 1"), "'1 OR 1'"),
+            (ColumnFormat::Number, json!("1e"), "'1e'"),
+            (ColumnFormat::Number, json!("--1"), "'--1'"),
+            (ColumnFormat::Number, json!("0x41"), "'0x41'"),
+            (ColumnFormat::Number, json!(""), "''"),
+            (ColumnFormat::Text, json!(7), "'7'"),
+            (ColumnFormat::Text, json!("it's \\"), r"'it''s \\'"),
+            (ColumnFormat::Text, json!("a\0"), "_utf8mb4 X'6100'"),
+            (ColumnFormat::Text, json!(null), "NULL"),
+            (ColumnFormat::Text, json!({"default": true}), "DEFAULT"),
+            (ColumnFormat::Text, json!({"base64": "ZMOp"}), "'d\u{e9}'"),
+            (ColumnFormat::Bits, json!("0x0101"), "257"),
+            (ColumnFormat::Bits, json!("0x"), "0"),
+            (ColumnFormat::Bits, json!(1), "1"),
+            (ColumnFormat::Binary, json!("0x"), "X''"),
+            (ColumnFormat::Binary, json!("0xfF"), "X'fF'"),
+            (ColumnFormat::Binary, json!({"base64": "/w=="}), "X'FF'"),
+            (ColumnFormat::BinaryName, json!("0x61"), "'a'"),
+            (ColumnFormat::BinaryName, json!("0xFF"), "X'FF'"),
         ] {
             assert_eq!(written(form, &value).as_deref(), Ok(literal), "{value}");
         }
         for (form, value) in [
-            (Form::Binary, json!("0x1")),
-            (Form::Binary, json!("0x4G")),
-            (Form::Binary, json!("0x\u{e9}")),
-            (Form::Binary, json!(1)),
-            (Form::Bits, json!("0x010101010101010101")),
-            (Form::Bits, json!("1'")),
-            (Form::Number, json!(true)),
-            (Form::Text, json!({"default": true, "base64": ""})),
-            (Form::Text, json!({})),
+            (ColumnFormat::Binary, json!("0x1")),
+            (ColumnFormat::Binary, json!("0x4G")),
+            (ColumnFormat::Binary, json!("0x\u{e9}")),
+            (ColumnFormat::Binary, json!(1)),
+            (ColumnFormat::Bits, json!("0x010101010101010101")),
+            (ColumnFormat::Bits, json!("1'")),
+            (ColumnFormat::Number, json!(true)),
+            (ColumnFormat::Text, json!({"default": true, "base64": ""})),
+            (ColumnFormat::Text, json!({})),
         ] {
             assert!(written(form, &value).is_err(), "{value}");
         }
@@ -305,11 +312,17 @@ mod tests {
             literal.push(&mut out, true);
             out
         };
-        let told = shown(Literal::Text(format!("'*/ DROP{}", "x".repeat(SHOWN))));
-        assert!(told.starts_with("'''*/ DROPxx"), "{told}");
-        assert!(told.ends_with("\u{2026}' /* 4104 bytes */"), "{told}");
-        let told = shown(Literal::Bytes(vec![0xab; SHOWN + 1]));
-        assert_eq!(told, format!("X'{}' /* 4097 bytes */", "AB".repeat(32)));
-        assert_eq!(told, shown(Literal::Hex("AB".repeat(SHOWN + 1))));
+        let shown_text = shown(Literal::Text(format!("'*/ DROP{}", "x".repeat(SHOWN))));
+        assert!(shown_text.starts_with("'''*/ DROPxx"), "{shown_text}");
+        assert!(
+            shown_text.ends_with("\u{2026}' /* 4104 bytes */"),
+            "{shown_text}"
+        );
+        let shown_text = shown(Literal::Bytes(vec![0xab; SHOWN + 1]));
+        assert_eq!(
+            shown_text,
+            format!("X'{}' /* 4097 bytes */", "AB".repeat(32))
+        );
+        assert_eq!(shown_text, shown(Literal::Hex("AB".repeat(SHOWN + 1))));
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::change::{Change, Op};
 use super::literal::{Literal, literal_of};
-use super::table::{Form, Table};
+use super::table::{ColumnFormat, EditableTable};
 use crate::sqlweb::catalogue::identifier;
 
 /// Longest cell that is told of a row, in bytes.
@@ -26,14 +26,14 @@ pub(super) struct Planned {
 }
 
 /// The columns that a text selects, then those of which it selects the seconds since 1970, and the text.
-pub(super) struct Reading {
+pub(super) struct SelectedColumns {
     pub(super) columns: Vec<usize>,
     pub(super) moments: Vec<usize>,
     pub(super) sql: String,
 }
 
 /// Plans `change` for `table`, or returns its fault.
-pub(super) fn plan(table: &Table, change: Change) -> Result<Planned, String> {
+pub(super) fn plan(table: &EditableTable, change: Change) -> Result<Planned, String> {
     let mut key = literals(table, &change.key)?;
     if change.op != Op::Insert {
         check_key(table, &key)?;
@@ -65,12 +65,15 @@ pub(super) fn plan(table: &Table, change: Change) -> Result<Planned, String> {
     })
 }
 
-fn moments(table: &Table, members: Map<String, Value>) -> Result<Vec<(usize, Value)>, String> {
+fn moments(
+    table: &EditableTable,
+    members: Map<String, Value>,
+) -> Result<Vec<(usize, Value)>, String> {
     let one = |(name, value): (String, Value)| {
         let at = place(table, &name)?;
         let is_known = value.is_null() || seconds(&value).is_some();
         match table.column(at).form {
-            Form::Timestamp if is_known => Ok((at, value)),
+            ColumnFormat::Timestamp if is_known => Ok((at, value)),
             _ => Err(format!(
                 "'moments' needs seconds of a TIMESTAMP in '{name}'"
             )),
@@ -102,13 +105,16 @@ fn place_in_time(literal: &mut Literal, at: usize, moments: &[(usize, Value)]) {
     }
 }
 
-fn place(table: &Table, name: &str) -> Result<usize, String> {
+fn place(table: &EditableTable, name: &str) -> Result<usize, String> {
     let place = table.place(name);
     place.ok_or_else(|| format!("{} has no column '{name}'", table.shown))
 }
 
 /// In the order of the table's columns.
-fn literals(table: &Table, members: &Map<String, Value>) -> Result<Vec<(usize, Literal)>, String> {
+fn literals(
+    table: &EditableTable,
+    members: &Map<String, Value>,
+) -> Result<Vec<(usize, Literal)>, String> {
     let mut literals = Vec::with_capacity(members.len());
     for (name, value) in members {
         let at = place(table, name)?;
@@ -124,7 +130,7 @@ fn literals(table: &Table, members: &Map<String, Value>) -> Result<Vec<(usize, L
     Ok(literals)
 }
 
-fn check_key(table: &Table, key: &[(usize, Literal)]) -> Result<(), String> {
+fn check_key(table: &EditableTable, key: &[(usize, Literal)]) -> Result<(), String> {
     let is_this = |columns: &&Vec<usize>| {
         columns.len() == key.len() && key.iter().all(|(at, _)| columns.contains(at))
     };
@@ -137,7 +143,7 @@ fn check_key(table: &Table, key: &[(usize, Literal)]) -> Result<(), String> {
     }
     for (at, literal) in key {
         let column = table.column(*at);
-        if column.form == Form::Rounded {
+        if column.form == ColumnFormat::Rounded {
             return Err(format!(
                 "column '{}' is a FLOAT, which is shown rounded and cannot identify a row; give the table another \
                  key",
@@ -157,20 +163,20 @@ fn check_key(table: &Table, key: &[(usize, Literal)]) -> Result<(), String> {
     Ok(())
 }
 
-fn keys_in_words(table: &Table) -> String {
+fn keys_in_words(table: &EditableTable) -> String {
     let name = |at: &usize| table.column(*at).name.as_str();
     let key = |columns: &Vec<usize>| columns.iter().map(name).collect::<Vec<_>>().join(" + ");
     table.keys.iter().map(key).collect::<Vec<_>>().join(", or ")
 }
 
 impl Planned {
-    /// How many of the columns that were shown are its key; they come first.
+    /// Number of shown columns that are its key; they come first.
     pub(super) fn keys(&self) -> usize {
         self.key.len()
     }
 
     /// The statement that writes; not whole where it `is_shown` and not run.
-    pub(super) fn statement(&self, table: &Table, is_shown: bool) -> String {
+    pub(super) fn statement(&self, table: &EditableTable, is_shown: bool) -> String {
         let mut sql = match self.op {
             Op::Insert => return self.insert(table, is_shown),
             Op::Delete => format!("DELETE FROM {}", table.name),
@@ -183,7 +189,7 @@ impl Planned {
         sql
     }
 
-    fn insert(&self, table: &Table, is_shown: bool) -> String {
+    fn insert(&self, table: &EditableTable, is_shown: bool) -> String {
         let names = self.new.iter().map(|(at, _)| column_name(table, *at));
         let names = names.collect::<Vec<_>>().join(", ");
         let mut sql = format!("INSERT INTO {} ({names}) VALUES (", table.name);
@@ -196,7 +202,7 @@ impl Planned {
     }
 
     /// Reads and locks what is compared with [`Planned::shown`], cell for cell.
-    pub(super) fn comparison(&self, table: &Table) -> String {
+    pub(super) fn comparison(&self, table: &EditableTable) -> String {
         let cell = |(at, value): &(usize, Value)| {
             let name = column_name(table, *at);
             match value {
@@ -213,13 +219,13 @@ impl Planned {
     }
 
     /// Reads the row as it is before the change.
-    pub(super) fn before(&self, table: &Table) -> Reading {
+    pub(super) fn before(&self, table: &EditableTable) -> SelectedColumns {
         self.reading(table, &self.key)
     }
 
     /// Reads the row as it is after the change; none where its key cannot be known. `last_id` is the number that the
     /// server gave a new row.
-    pub(super) fn after(&self, table: &Table, last_id: u64) -> Option<Reading> {
+    pub(super) fn after(&self, table: &EditableTable, last_id: u64) -> Option<SelectedColumns> {
         let key = match self.op {
             Op::Delete => None,
             Op::Update => self
@@ -250,19 +256,19 @@ impl Planned {
             .map(|(_, literal)| literal)
     }
 
-    fn inserted(&self, table: &Table, at: usize, last_id: u64) -> Option<(usize, Literal)> {
+    fn inserted(&self, table: &EditableTable, at: usize, last_id: u64) -> Option<(usize, Literal)> {
         let column = table.column(at);
         match self.written(at) {
             None | Some(Literal::Null | Literal::Default) => {
                 let is_numbered = column.is_auto_increment && last_id > 0;
                 is_numbered.then(|| (at, Literal::Number(last_id.to_string())))
             }
-            Some(literal) => known(at, literal).filter(|_| column.form != Form::Rounded),
+            Some(literal) => known(at, literal).filter(|_| column.form != ColumnFormat::Rounded),
         }
     }
 
     /// All columns that are to be seen, and of the others those that the change names.
-    fn reading(&self, table: &Table, key: &[(usize, Literal)]) -> Reading {
+    fn reading(&self, table: &EditableTable, key: &[(usize, Literal)]) -> SelectedColumns {
         let is_named = |at: usize| {
             self.shown.iter().any(|(shown, _)| *shown == at) || self.written(at).is_some()
         };
@@ -276,18 +282,18 @@ impl Planned {
             let column = table.column(*at);
             if column.is_long {
                 format!("LEFT({name}, {})", MAX_CELL + 1)
-            } else if column.form == Form::Rounded {
+            } else if column.form == ColumnFormat::Rounded {
                 // All its digits, as a DOUBLE.
                 name + " * 1e0"
             } else {
                 name
             }
         };
-        let is_timestamp = |at: &usize| table.column(*at).form == Form::Timestamp;
+        let is_timestamp = |at: &usize| table.column(*at).form == ColumnFormat::Timestamp;
         let moments: Vec<usize> = columns.iter().copied().filter(is_timestamp).collect();
         let seconds = moments.iter().map(|at| moment(table, *at));
         let cells: Vec<String> = columns.iter().map(cell).chain(seconds).collect();
-        Reading {
+        SelectedColumns {
             sql: locking(table, &cells, key),
             columns,
             moments,
@@ -295,7 +301,7 @@ impl Planned {
     }
 
     /// The row for a sentence: `id = 5`.
-    pub(super) fn row_in_words(&self, table: &Table) -> String {
+    pub(super) fn row_in_words(&self, table: &EditableTable) -> String {
         if self.op == Op::Insert {
             return "the new row".into();
         }
@@ -321,13 +327,13 @@ fn known(at: usize, literal: &Literal) -> Option<(usize, Literal)> {
     is_known.then(|| (at, literal.clone()))
 }
 
-fn column_name(table: &Table, at: usize) -> String {
+fn column_name(table: &EditableTable, at: usize) -> String {
     identifier(&table.column(at).name)
 }
 
 fn push_assignments(
     out: &mut String,
-    table: &Table,
+    table: &EditableTable,
     pairs: &[(usize, Literal)],
     between: &str,
     is_shown: bool,
@@ -341,11 +347,16 @@ fn push_assignments(
 }
 
 /// Seconds since 1970.
-fn moment(table: &Table, at: usize) -> String {
+fn moment(table: &EditableTable, at: usize) -> String {
     format!("UNIX_TIMESTAMP({})", column_name(table, at))
 }
 
-fn push_conditions(out: &mut String, table: &Table, key: &[(usize, Literal)], is_shown: bool) {
+fn push_conditions(
+    out: &mut String,
+    table: &EditableTable,
+    key: &[(usize, Literal)],
+    is_shown: bool,
+) {
     for (i, pair) in key.iter().enumerate() {
         out.push_str(if i > 0 { " AND " } else { "" });
         match pair {
@@ -363,7 +374,7 @@ const LAST_SECOND: u64 = (1 << 31) - 1;
 
 /// The TIMESTAMP of these seconds, with bounds that an index is used for: they may be wrong by a step of the clock, since
 /// servers compare it by what the clock shows.
-fn push_moment(out: &mut String, table: &Table, at: usize, digits: &str) {
+fn push_moment(out: &mut String, table: &EditableTable, at: usize, digits: &str) {
     let name = column_name(table, at);
     let seconds = digits
         .split('.')
@@ -381,7 +392,7 @@ fn push_moment(out: &mut String, table: &Table, at: usize, digits: &str) {
 }
 
 /// A locking read sees what is there now, whatever else the transaction has seen.
-fn locking(table: &Table, cells: &[String], key: &[(usize, Literal)]) -> String {
+fn locking(table: &EditableTable, cells: &[String], key: &[(usize, Literal)]) -> String {
     let mut sql = format!("SELECT {} FROM {} WHERE ", cells.join(", "), table.name);
     push_conditions(&mut sql, table, key, false);
     sql.push_str(" FOR UPDATE");

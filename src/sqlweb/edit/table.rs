@@ -8,7 +8,7 @@ use crate::sqlweb::error::DbError;
 
 /// How the values of a column are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ColumnFormat {
     /// Digits.
     Number,
     /// Number of which the server shows fewer digits than it holds (FLOAT).
@@ -28,7 +28,7 @@ pub(super) enum Form {
 /// A column.
 pub(super) struct TableColumn {
     pub(super) name: String,
-    pub(super) form: Form,
+    pub(super) form: ColumnFormat,
     /// True if its cells may be longer than what is told of a row.
     pub(super) is_long: bool,
     pub(super) is_generated: bool,
@@ -40,7 +40,7 @@ pub(super) struct TableColumn {
 }
 
 /// A table whose rows can be told apart.
-pub(super) struct Table {
+pub(super) struct EditableTable {
     /// Database and table as SQL has them.
     pub(super) name: String,
     /// Name for a sentence.
@@ -54,14 +54,14 @@ pub(super) struct Table {
 }
 
 /// Result of a look at the catalogue.
-pub(super) enum Found {
-    Table(Table),
+pub(super) enum TableLookup {
+    EditableTable(EditableTable),
     /// Its rows cannot be edited; why, and what to do.
     Unfit(String),
 }
 
 /// Looks `table` of `db` up; an unknown one is the server's error.
-pub(super) fn look_up(conn: &mut Conn, db: &str, table: &str) -> Result<Found, DbError> {
+pub(super) fn look_up(conn: &mut Conn, db: &str, table: &str) -> Result<TableLookup, DbError> {
     let (db_name, table_name) = (identifier(db), identifier(table));
     let columns = rows(
         conn,
@@ -82,7 +82,7 @@ pub(super) fn look_up(conn: &mut Conn, db: &str, table: &str) -> Result<Found, D
     let (kind, engine) = (cell(1), cell(2));
     let shown = format!("{db}.{table}");
     if let Some(unfit) = unfit(&shown, &kind) {
-        return Ok(Found::Unfit(unfit));
+        return Ok(TableLookup::Unfit(unfit));
     }
     let indexes = rows(
         conn,
@@ -94,9 +94,9 @@ pub(super) fn look_up(conn: &mut Conn, db: &str, table: &str) -> Result<Found, D
         keys.extend(without_row_end(&columns, &keys));
     }
     if keys.is_empty() {
-        return Ok(Found::Unfit(without_key(&shown)));
+        return Ok(TableLookup::Unfit(without_key(&shown)));
     }
-    Ok(Found::Table(Table {
+    Ok(TableLookup::EditableTable(EditableTable {
         name: format!("{db_name}.{table_name}"),
         shown,
         rolls_back: rolls_back(conn, &engine)?,
@@ -151,7 +151,7 @@ fn column(row: &Row) -> TableColumn {
     TableColumn {
         name: text(row, 0).unwrap_or_default(),
         form: if has_bytes {
-            Form::BinaryName
+            ColumnFormat::BinaryName
         } else {
             form(word)
         },
@@ -167,18 +167,18 @@ fn column(row: &Row) -> TableColumn {
     }
 }
 
-fn form(word: &str) -> Form {
+fn form(word: &str) -> ColumnFormat {
     match word {
         "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" | "double" => {
-            Form::Number
+            ColumnFormat::Number
         }
-        "float" => Form::Rounded,
-        "bit" => Form::Bits,
-        "timestamp" => Form::Timestamp,
+        "float" => ColumnFormat::Rounded,
+        "bit" => ColumnFormat::Bits,
+        "timestamp" => ColumnFormat::Timestamp,
         "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" | "vector"
         | "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring"
-        | "multipolygon" | "geometrycollection" | "geomcollection" => Form::Binary,
-        _ => Form::Text,
+        | "multipolygon" | "geometrycollection" | "geomcollection" => ColumnFormat::Binary,
+        _ => ColumnFormat::Text,
     }
 }
 
@@ -219,11 +219,11 @@ fn without_row_end(columns: &[TableColumn], keys: &[Vec<usize>]) -> Vec<Vec<usiz
 impl TableColumn {
     /// True if its values are bytes and neither text nor numbers.
     pub(super) fn is_binary(&self) -> bool {
-        matches!(self.form, Form::Binary | Form::BinaryName)
+        matches!(self.form, ColumnFormat::Binary | ColumnFormat::BinaryName)
     }
 }
 
-impl Table {
+impl EditableTable {
     /// The place of a column; servers tell names apart without case.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         let exact = self.columns.iter().position(|c| c.name == name);
@@ -234,7 +234,7 @@ impl Table {
         })
     }
 
-    /// The column of a place that [`Table::place`] gave.
+    /// The column of a place that [`EditableTable::place`] gave.
     pub(super) fn column(&self, at: usize) -> &TableColumn {
         let column = self.columns.get(at);
         column.expect("places are of this table's columns")

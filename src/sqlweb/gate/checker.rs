@@ -2,11 +2,11 @@
 
 use super::dialect::Dialect;
 use super::lexer::{Token, TokenKind};
-use super::verdict::{Passed, Refusal, StatementKind};
+use super::verdict::{ReadOnlyStatement, Refusal, StatementKind};
 use super::walk::{Walk, excerpt, refusal};
 use super::words::{self, DENIED, SHOWN, SHOWN_CREATE, unquoted};
 
-pub(super) fn check(sql: &str, dialect: &Dialect) -> Result<Passed, Refusal> {
+pub(super) fn check(sql: &str, dialect: &Dialect) -> Result<ReadOnlyStatement, Refusal> {
     if let Some(offset) = sql.find('\0') {
         return Err(refusal("NUL byte", "not allowed in a statement", offset));
     }
@@ -16,7 +16,7 @@ pub(super) fn check(sql: &str, dialect: &Dialect) -> Result<Passed, Refusal> {
     if let Some(fault) = walk.geometry.fault() {
         return Err(fault);
     }
-    Ok(Passed {
+    Ok(ReadOnlyStatement {
         kind,
         calls: walk.calls,
         rebuilt: walk.rebuilt,

@@ -58,18 +58,20 @@ pub(crate) use script::{Script, ScriptForm, ScriptStatement};
 pub use split::{Statements, split};
 pub(crate) use split::{has_semicolon, unended};
 pub(crate) use sys::known as sys_function;
-pub use verdict::{Calls, Passed, Refusal, StatementKind};
+pub use verdict::{CalledFunctions, ReadOnlyStatement, Refusal, StatementKind};
 
 /// Checks one statement. `Ok` names the kind of statement that passed.
 ///
 /// # Errors
 /// A [`Refusal`] for whatever is not known to only read.
-pub fn check(sql: &str, dialect: &Dialect) -> Result<Passed, Refusal> {
+pub fn check(sql: &str, dialect: &Dialect) -> Result<ReadOnlyStatement, Refusal> {
     fail_closed(|| checker::check(sql, dialect))
 }
 
 /// A judge that panics has not judged.
-fn fail_closed(judge: impl FnOnce() -> Result<Passed, Refusal>) -> Result<Passed, Refusal> {
+fn fail_closed(
+    judge: impl FnOnce() -> Result<ReadOnlyStatement, Refusal>,
+) -> Result<ReadOnlyStatement, Refusal> {
     catch_panic(judge)
 }
 

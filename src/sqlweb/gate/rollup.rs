@@ -1,5 +1,5 @@
-//! How many sums `GROUP BY … WITH ROLLUP` and its kin ask for. Servers compute for minutes over some hundred expressions, and cannot
-//! be interrupted in it.
+//! Number of sums that `GROUP BY … WITH ROLLUP` and its kin ask for. Servers compute for minutes over some hundred
+//! expressions, and cannot be interrupted in it.
 
 use super::lexer::{Token, TokenKind};
 
@@ -10,7 +10,7 @@ const MAX_EXPRESSIONS: usize = 64;
 const MAX_CUBE: usize = 10;
 
 /// A `GROUP BY` whose list may go on.
-struct Group {
+struct OpenGroupBy {
     /// Parentheses around its list.
     depth: usize,
     commas: usize,
@@ -20,7 +20,7 @@ struct Group {
 
 /// The lists that are open, at most one a level.
 #[derive(Default)]
-pub(super) struct Rollups(Vec<Group>);
+pub(super) struct Rollups(Vec<OpenGroupBy>);
 
 impl Rollups {
     /// Takes one token, which has `depth` parentheses around it; `opens` where a parenthesis follows. False when there
@@ -29,7 +29,7 @@ impl Rollups {
         let is = |word: &str| token.kind == TokenKind::Word && text.eq_ignore_ascii_case(word);
         if is("GROUP") {
             self.0.pop_if(|group| group.depth == depth);
-            self.0.push(Group {
+            self.0.push(OpenGroupBy {
                 depth,
                 commas: 0,
                 most: usize::MAX,
@@ -50,7 +50,7 @@ impl Rollups {
         };
         let fits = group.commas < most;
         if is_list {
-            *group = Group {
+            *group = OpenGroupBy {
                 depth: depth + 1,
                 commas: 0,
                 most: if is("CUBE") {

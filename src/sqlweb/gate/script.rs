@@ -66,7 +66,7 @@ pub(crate) struct Script<R> {
 }
 
 /// Kind of the beginning of a text.
-enum Found {
+enum TextStart {
     /// A statement between these bytes, and where what ends it ends.
     Statement(usize, usize, usize),
     /// Nothing to run in so many bytes.
@@ -128,7 +128,7 @@ impl<R: Read> Script<R> {
             // Where a part ends, a comment, a word or a delimiter may go on.
             let is_whole = self.is_ended && !part;
             let (start, end, taken) = match self.find(is_whole) {
-                Found::Nothing(taken) => {
+                TextStart::Nothing(taken) => {
                     let is_all = self.at + taken == self.text.len();
                     self.take(taken);
                     if is_all && self.is_ended {
@@ -139,13 +139,13 @@ impl<R: Read> Script<R> {
                     }
                     continue;
                 }
-                Found::Command(command, start, taken) => {
+                TextStart::Command(command, start, taken) => {
                     match self.command(command, start, taken) {
                         None => continue,
                         told => return Ok(told),
                     }
                 }
-                Found::Open(start, _) if !self.is_ended => {
+                TextStart::Open(start, _) if !self.is_ended => {
                     // Looked at again when there is twice as much, so that a long statement is not read too often.
                     let open = self.text.len() - self.at;
                     if open > self.most {
@@ -156,9 +156,9 @@ impl<R: Read> Script<R> {
                     self.fill(more.max(PIECE))?;
                     continue;
                 }
-                Found::Open(..) if part => return Ok(None),
-                Found::Open(start, end) => (start, end, self.text.len() - self.at),
-                Found::Statement(start, end, taken) => (start, end, taken),
+                TextStart::Open(..) if part => return Ok(None),
+                TextStart::Open(start, end) => (start, end, self.text.len() - self.at),
+                TextStart::Statement(start, end, taken) => (start, end, taken),
             };
             return self.give(start, end, taken).map(Some);
         }
@@ -265,7 +265,7 @@ impl<R: Read> Script<R> {
         Ok(())
     }
 
-    fn find(&self, is_whole: bool) -> Found {
+    fn find(&self, is_whole: bool) -> TextStart {
         let text = self.left();
         if self.form == ScriptForm::Lines {
             return line_of(text);
@@ -273,22 +273,22 @@ impl<R: Read> Script<R> {
         let Some(start) = beginning(text, &self.dialect) else {
             // A comment that is not closed yet.
             return if is_whole {
-                Found::Nothing(text.len())
+                TextStart::Nothing(text.len())
             } else {
-                Found::Open(0, text.len())
+                TextStart::Open(0, text.len())
             };
         };
         let rest = text.get(start..).expect("it begins within the text");
         if rest.is_empty() {
-            return Found::Nothing(start);
+            return TextStart::Nothing(start);
         }
         match command(rest, self.delimiter.as_bytes(), is_whole) {
             Ok(None) => {}
-            Ok(Some((command, taken))) => return Found::Command(command, start, start + taken),
-            Err(()) => return Found::Open(start, text.len()),
+            Ok(Some((command, taken))) => return TextStart::Command(command, start, start + taken),
+            Err(()) => return TextStart::Open(start, text.len()),
         }
         let found = if self.delimiter == ";" && rest.starts_with(b";") {
-            Found::Nothing(1)
+            TextStart::Nothing(1)
         } else if self.delimiter == ";" {
             plain(rest, &self.dialect, is_whole)
         } else {
@@ -298,7 +298,7 @@ impl<R: Read> Script<R> {
     }
 }
 
-impl Found {
+impl TextStart {
     /// Moves the places by so many bytes.
     fn moved(self, by: usize) -> Self {
         match self {
@@ -324,12 +324,12 @@ fn trimmed(text: &[u8]) -> usize {
     last.map_or(0, |last| last + 1)
 }
 
-fn line_of(text: &[u8]) -> Found {
+fn line_of(text: &[u8]) -> TextStart {
     match text.iter().position(|&byte| byte == b'\n') {
-        _ if trimmed(text) == 0 => Found::Nothing(text.len()),
-        None => Found::Open(0, text.len()),
-        Some(0) => Found::Nothing(1),
-        Some(end) => Found::Statement(0, end, end + 1),
+        _ if trimmed(text) == 0 => TextStart::Nothing(text.len()),
+        None => TextStart::Open(0, text.len()),
+        Some(0) => TextStart::Nothing(1),
+        Some(end) => TextStart::Statement(0, end, end + 1),
     }
 }
 
@@ -375,18 +375,18 @@ fn line_comment(text: &[u8]) -> usize {
 }
 
 /// As the server sees statements.
-fn plain(text: &[u8], dialect: &Dialect, is_ended: bool) -> Found {
+fn plain(text: &[u8], dialect: &Dialect, is_ended: bool) -> TextStart {
     let mut statements = split(text, dialect);
     match statements.next_ended() {
-        None if is_ended => Found::Nothing(text.len()),
-        None => Found::Open(0, text.len()),
-        Some((span, true)) => Found::Statement(span.start, span.end, statements.taken()),
-        Some((span, false)) => Found::Open(span.start, span.end),
+        None if is_ended => TextStart::Nothing(text.len()),
+        None => TextStart::Open(0, text.len()),
+        Some((span, true)) => TextStart::Statement(span.start, span.end, statements.taken()),
+        Some((span, false)) => TextStart::Open(span.start, span.end),
     }
 }
 
 /// As client programs do it with a sign that was set: quotes, comments and hints hide it.
-fn up_to(text: &[u8], delimiter: &[u8], dialect: &Dialect) -> Found {
+fn up_to(text: &[u8], delimiter: &[u8], dialect: &Dialect) -> TextStart {
     let (mut at, mut end) = (0, 0);
     while let Some(&byte) = text.get(at) {
         let rest = text.get(at..).unwrap_or_default();
@@ -394,9 +394,9 @@ fn up_to(text: &[u8], delimiter: &[u8], dialect: &Dialect) -> Found {
         if is_go || rest.starts_with(delimiter) {
             let taken = at + if is_go { 2 } else { delimiter.len() };
             return if end == 0 {
-                Found::Nothing(taken)
+                TextStart::Nothing(taken)
             } else {
-                Found::Statement(0, end, taken)
+                TextStart::Statement(0, end, taken)
             };
         }
         let comment = match byte {
@@ -418,7 +418,7 @@ fn up_to(text: &[u8], delimiter: &[u8], dialect: &Dialect) -> Found {
             end = at;
         }
     }
-    Found::Open(0, end)
+    TextStart::Open(0, end)
 }
 
 /// Bytes of the `$tag$ … $tag$` that `bytes` begins with, as MySQL has it; 0 where it does not.

@@ -7,18 +7,18 @@ use crate::sqlweb::catch_panic::Panicked;
 
 /// A statement that only reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Passed {
+pub struct ReadOnlyStatement {
     /// Kind of the statement.
     pub kind: StatementKind,
     /// Functions that it calls.
-    pub calls: Calls,
+    pub calls: CalledFunctions,
     /// For a statement without a free part, which servers cannot prepare: its text, made anew from what was read.
     pub rebuilt: Option<String>,
 }
 
 /// The functions that a statement calls, each once. Layer 3 asks the server about each of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Calls {
+pub struct CalledFunctions {
     /// In upper case: built-in functions by the lists here, and keywords before a parenthesis that a server could take
     /// for a function's name. Somebody may have made a function of such a name.
     pub built_in: BTreeSet<&'static str>,
@@ -30,7 +30,7 @@ pub struct Calls {
     pub database: Option<String>,
 }
 
-impl Calls {
+impl CalledFunctions {
     /// True if it calls nothing that the server must be asked about.
     pub fn is_empty(&self) -> bool {
         self.built_in.is_empty() && self.supplied.is_empty() && self.sys.is_empty()
@@ -89,7 +89,7 @@ impl StatementKind {
     }
 }
 
-/// Why a statement was refused.
+/// Reason that a statement was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Refused part: `DELETE`, `SELECT … INTO`, `function load_file`.

@@ -7,7 +7,7 @@ use super::lexer::{Lexer, Token, TokenKind};
 use super::nesting::Nesting;
 use super::rollup::Rollups;
 use super::select_list::SelectLists;
-use super::verdict::{Calls, Refusal};
+use super::verdict::{CalledFunctions, Refusal};
 
 /// Longest piece of a statement that an error names, in characters: enough to find it again.
 const EXCERPT: usize = 40;
@@ -42,8 +42,8 @@ pub(super) struct Walk<'a> {
     pub(super) counted: Vec<CountedCall>,
     /// Where the name of a function of `sys` stands, behind that word and a dot.
     pub(super) in_sys: Option<usize>,
-    pub(super) calls: Calls,
-    /// See [`super::verdict::Passed::rebuilt`].
+    pub(super) calls: CalledFunctions,
+    /// See [`super::verdict::ReadOnlyStatement::rebuilt`].
     pub(super) rebuilt: Option<String>,
     pub(super) end: usize,
 }
@@ -88,7 +88,7 @@ impl<'a> Walk<'a> {
             json_tables: Vec::new(),
             counted: Vec::new(),
             in_sys: None,
-            calls: Calls::default(),
+            calls: CalledFunctions::default(),
             rebuilt: None,
             end: sql.len(),
         }

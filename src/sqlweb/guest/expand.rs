@@ -17,12 +17,12 @@ const MOST_TABLES: usize = crate::limits::GUEST_TABLES;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Readable {
     tables: BTreeMap<(String, String), Option<BTreeSet<String>>>,
-    /// Those that are views.
+    /// Tables that are views.
     views: BTreeSet<(String, String)>,
 }
 
 /// A table or a view, with the names that the server has for it.
-struct Table {
+struct GrantedTable {
     database: String,
     name: String,
     is_view: bool,
@@ -52,7 +52,7 @@ impl Readable {
         each.map(|(key, columns)| (key, columns.as_ref()))
     }
 
-    /// How many tables, and how many views.
+    /// Numbers of tables and of views.
     pub(super) fn counts(&self) -> (u64, u64) {
         let is_view = |key: &(String, String)| self.views.contains(key);
         self.tables
@@ -115,7 +115,7 @@ pub(super) fn expand(
     let folds = folds_names(conn)?;
     let mut readable = Readable::default();
     for grant in grants {
-        let is_meant = |table: &Table| {
+        let is_meant = |table: &GrantedTable| {
             let named = grant.table.as_ref();
             named.is_none_or(|named| is(named, &table.name, folds))
         };
@@ -158,7 +158,7 @@ fn not_there(what: &str) -> NoGuest {
 fn columns_of(
     conn: &mut Conn,
     grant: &Grant,
-    table: &Table,
+    table: &GrantedTable,
 ) -> Result<Result<Option<Vec<String>>, NoGuest>, DbError> {
     if grant.columns.is_empty() {
         return Ok(Ok(None));
@@ -189,7 +189,7 @@ fn is(named: &str, there: &str, folds: bool) -> bool {
 }
 
 /// The database's tables and views with its own name. Sequences hold no data to read.
-fn tables(conn: &mut Conn, database: &str, folds: bool) -> Result<Vec<Table>, DbError> {
+fn tables(conn: &mut Conn, database: &str, folds: bool) -> Result<Vec<GrantedTable>, DbError> {
     let listed = rows(
         conn,
         &format!(
@@ -199,7 +199,7 @@ fn tables(conn: &mut Conn, database: &str, folds: bool) -> Result<Vec<Table>, Db
         ),
     )?;
     let table = |row: &mysql::Row| {
-        Some(Table {
+        Some(GrantedTable {
             database: text(row, 0)?,
             name: text(row, 1)?,
             is_view: text(row, 2)? == "VIEW",

@@ -10,9 +10,9 @@ use zeroize::Zeroizing;
 use super::account::{self, Account};
 use super::error::NoGuest;
 use super::expand::{Readable, expand};
-use super::proof::{self, More};
+use super::proof::{self, ExcessRight};
 use super::records::{self, Records};
-use super::statements::{self, Identified};
+use super::statements::{self, PasswordForm};
 use super::sweep::{self, forget};
 use super::views::{View, through, views_for};
 use crate::plugin::{self, GuestInForce};
@@ -49,21 +49,21 @@ pub(crate) struct Guest {
     has_ended: AtomicBool,
 }
 
-/// Why there is none: it cannot be, or the database failed.
-pub(crate) enum Failure {
+/// Reason that there is none: it cannot be, or the database failed.
+pub(crate) enum GuestFailure {
     /// It cannot be.
     No(NoGuest),
     /// The database.
     Db(DbError),
 }
 
-impl From<NoGuest> for Failure {
+impl From<NoGuest> for GuestFailure {
     fn from(no: NoGuest) -> Self {
         Self::No(no)
     }
 }
 
-impl From<DbError> for Failure {
+impl From<DbError> for GuestFailure {
     fn from(error: DbError) -> Self {
         Self::Db(error)
     }
@@ -75,9 +75,9 @@ pub(crate) fn begin(
     options: &Options,
     wanted: &plugin::Guest,
     home: &DataDir,
-) -> Result<(Guest, Options), Failure> {
+) -> Result<(Guest, Options), GuestFailure> {
     let mut conn = owner.administer(TIME_TO_MAKE)?;
-    let making = Making {
+    let making = GuestSpec {
         owner,
         options,
         wanted,
@@ -87,7 +87,8 @@ pub(crate) fn begin(
     };
     making.sweep(&mut conn)?;
     let (account, password, readable) = making.make(&mut conn.driver)?;
-    let in_force = GuestInForce::new(readable.counts(), wanted.expires);
+    let (tables, views) = readable.counts();
+    let in_force = GuestInForce::new(tables, views, wanted.expires);
     let database = database(options, &readable, account.views.as_deref());
     let guest = Guest::new(account, owner, home, in_force);
     let options = options.as_guest(&guest.account().name, password, database);
@@ -109,7 +110,7 @@ fn database(options: &Options, readable: &Readable, views: Option<&str>) -> Opti
 }
 
 /// Signs in as the guest; answers the options again.
-fn prove(guest: &Guest, options: Options, readable: &Readable) -> Result<Options, Failure> {
+fn prove(guest: &Guest, options: Options, readable: &Readable) -> Result<Options, GuestFailure> {
     let options = Arc::new(options);
     let connector = Arc::new(Connector::new(options.clone()));
     let mut conn = connector.administer(TIME_TO_MAKE).map_err(|error| {
@@ -133,7 +134,7 @@ fn more_than_lent(
     account: &Account,
     readable: &Readable,
     is_mariadb: bool,
-) -> Result<Option<More>, Failure> {
+) -> Result<Option<ExcessRight>, GuestFailure> {
     let Some(views) = &account.views else {
         return Ok(proof::more_than_listed(
             conn, account, readable, is_mariadb,
@@ -147,19 +148,19 @@ fn more_than_lent(
     })?;
     if let Some(more) = more {
         let instead = "share it whole, or share columns of its tables instead of the view's";
-        return Ok(Some(More::new(more, instead)));
+        return Ok(Some(ExcessRight::new(more, instead)));
     }
     let lent = through(readable, views);
     Ok(proof::more_than_listed(conn, account, &lent, is_mariadb)?)
 }
 
-fn sees_more(more: More) -> NoGuest {
+fn sees_more(more: ExcessRight) -> NoGuest {
     let why = format!("it could read more than you listed: {}", more.what);
     NoGuest::new(why, more.cure)
 }
 
 /// Settings for a new account.
-struct Making<'a> {
+struct GuestSpec<'a> {
     owner: &'a Arc<Connector>,
     options: &'a Options,
     wanted: &'a plugin::Guest,
@@ -169,7 +170,7 @@ struct Making<'a> {
     own_name: Option<String>,
 }
 
-impl Making<'_> {
+impl GuestSpec<'_> {
     fn sweep(&self, conn: &mut DbConn) -> Result<(), DbError> {
         records::are_held_by(&self.options.run_dir);
         sweep::sweep_recorded(conn, &self.server, &self.records)?;
@@ -177,7 +178,10 @@ impl Making<'_> {
     }
 
     /// An account that may read what is listed; nothing is left of one that cannot be finished.
-    fn make(&self, conn: &mut Conn) -> Result<(Account, Zeroizing<String>, Readable), Failure> {
+    fn make(
+        &self,
+        conn: &mut Conn,
+    ) -> Result<(Account, Zeroizing<String>, Readable), GuestFailure> {
         if self.wanted.expires <= SystemTime::now() {
             return Err(
                 NoGuest::new("its end time has already passed", "choose a later end time").into(),
@@ -185,7 +189,7 @@ impl Making<'_> {
         }
         let readable = expand(conn, &self.wanted.grants)??;
         if let Some(open) = proof::open_to_all(conn)? {
-            return Err(sees_more(More::open_to_all(&open)).into());
+            return Err(sees_more(ExcessRight::open_to_all(&open)).into());
         }
         let host = own_host(conn)?;
         let version = proof::first(conn, "SELECT VERSION()")?.unwrap_or_default();
@@ -199,8 +203,8 @@ impl Making<'_> {
         }
         let created = self.create(conn, &host, &dialect, !views.is_empty());
         let (account, password) = created.map_err(|failure| match failure {
-            Failure::Db(error) => refused(error),
-            no @ Failure::No(_) => no,
+            GuestFailure::Db(error) => refused(error),
+            no @ GuestFailure::No(_) => no,
         })?;
         if let Err(error) = lend(conn, &account, &readable, &views) {
             match error {
@@ -218,8 +222,8 @@ impl Making<'_> {
         host: &str,
         dialect: &Dialect,
         has_views: bool,
-    ) -> Result<(Account, Zeroizing<String>), Failure> {
-        let mut identified = Identified::unlogged(dialect);
+    ) -> Result<(Account, Zeroizing<String>), GuestFailure> {
+        let mut identified = PasswordForm::unlogged(dialect);
         let mut tries = 1;
         loop {
             let name = account::new_name(self.wanted.expires);
@@ -232,7 +236,8 @@ impl Making<'_> {
             self.note(&account)?;
             let create = Zeroizing::new(statements::create(
                 &account,
-                (&password, identified),
+                &password,
+                identified,
                 self.wanted.expires,
                 dialect,
             ));
@@ -248,8 +253,8 @@ impl Making<'_> {
             // A server may show what it did not take.
             refused.message = refused.message.replace(password.as_str(), "…");
             match refused.code {
-                OPTION_PREVENTS if identified == Identified::ByHash => {
-                    identified = Identified::ByPassword;
+                OPTION_PREVENTS if identified == PasswordForm::ByHash => {
+                    identified = PasswordForm::ByPassword;
                 }
                 NOT_VALID_PASSWORD if tries < PASSWORDS => tries += 1,
                 _ => return Err(DbError::Statement(refused).into()),
@@ -258,8 +263,9 @@ impl Making<'_> {
     }
 
     fn note(&self, account: &Account) -> Result<(), NoGuest> {
-        let server = (self.server.as_str(), self.own_name.as_deref());
-        let noted = self.records.note(server, account, &self.options.run_dir);
+        let own_name = self.own_name.as_deref();
+        let run_dir = &self.options.run_dir;
+        let noted = self.records.note(&self.server, own_name, account, run_dir);
         noted.map_err(|error| {
             NoGuest::new(
                 format!("cannot record that it must be dropped later: {error}"),
@@ -281,8 +287,14 @@ impl Making<'_> {
         records::leave(account);
     }
 
-    /// Why the server made none, with what somebody who may can run.
-    fn refused(&self, error: DbError, host: &str, readable: &Readable, views: &[View]) -> Failure {
+    /// Reason that the server made none, with what somebody who may can run.
+    fn refused(
+        &self,
+        error: DbError,
+        host: &str,
+        readable: &Readable,
+        views: &[View],
+    ) -> GuestFailure {
         let DbError::Statement(error) = error else {
             return error.into();
         };
@@ -318,7 +330,7 @@ fn lend(
 }
 
 /// The host part by which the server knows this machine's connections: no other machine may use the account.
-fn own_host(conn: &mut Conn) -> Result<String, Failure> {
+fn own_host(conn: &mut Conn) -> Result<String, GuestFailure> {
     let user = proof::first(conn, "SELECT USER()")?.unwrap_or_default();
     let host = user.rsplit_once('@').map(|(_, host)| host.to_owned());
     host.filter(|host| account::is_plain_host(host))
@@ -400,9 +412,9 @@ impl Guest {
 
     /// It ends then and not when it was to; answers its new name, which says so to whoever cleans up. None where it ends
     /// sooner, or where the database does not do it, so that its end stays as it was.
-    pub(crate) fn ends_at(&self, expires: SystemTime) -> Option<String> {
+    pub(crate) fn set_end(&self, expires: SystemTime) -> Option<String> {
         if expires <= self.in_force.expires() {
-            self.in_force.ends_at(expires);
+            self.in_force.set_end(expires);
             return None;
         }
         if self.is_over() {
@@ -410,7 +422,7 @@ impl Guest {
         }
         match self.rename(expires) {
             Ok(name) => {
-                self.in_force.ends_at(expires);
+                self.in_force.set_end(expires);
                 Some(name)
             }
             Err(error) => {
@@ -440,8 +452,8 @@ impl Guest {
         });
         // Unlike a refusal, a lost connection leaves it open which name it has: it stays known by both.
         let is_known = matches!(renamed, Ok(()) | Err(DbError::Statement(_)));
-        let is_renamed = renamed.is_ok() || !is_known && self.is_there(&new);
-        let (kept, gone) = if is_renamed { (new, old) } else { (old, new) };
+        let set_user = renamed.is_ok() || !is_known && self.is_there(&new);
+        let (kept, gone) = if set_user { (new, old) } else { (old, new) };
         if is_known {
             forget(&records, &gone);
         }
@@ -449,7 +461,7 @@ impl Guest {
         accounts.retain(|account| *account != kept && !(is_known && *account == gone));
         accounts.insert(0, kept.clone());
         match renamed {
-            Err(error) if !is_renamed => Err(error.to_string()),
+            Err(error) if !set_user => Err(error.to_string()),
             _ => Ok(kept.name),
         }
     }

@@ -22,4 +22,4 @@ mod sweep;
 mod views;
 
 pub(super) use expand::objects;
-pub(super) use lifecycle::{Failure, Guest, begin, sweep_left};
+pub(super) use lifecycle::{Guest, GuestFailure, begin, sweep_left};

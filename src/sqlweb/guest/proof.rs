@@ -25,13 +25,13 @@ const TAKE_AWAY: &str = "have an administrator revoke it (mandatory_roles of MyS
 const DENIED: u16 = 1044;
 
 /// Something that the account could do or see beyond what was listed.
-pub(super) struct More {
+pub(super) struct ExcessRight {
     pub(super) what: String,
     /// Advice.
     pub(super) cure: String,
 }
 
-impl More {
+impl ExcessRight {
     pub(super) fn new(what: impl Into<String>, cure: impl Into<String>) -> Self {
         let (what, cure) = (what.into(), cure.into());
         Self { what, cure }
@@ -71,33 +71,33 @@ pub(super) fn more_than_listed(
     account: &Account,
     readable: &Readable,
     is_mariadb: bool,
-) -> Result<Option<More>, DbError> {
+) -> Result<Option<ExcessRight>, DbError> {
     let signed_in = first(conn, "SELECT CURRENT_USER()")?.unwrap_or_default();
     // The host of an account is kept in small letters.
     if !signed_in.eq_ignore_ascii_case(&format!("{}@{}", account.name, account.host)) {
-        return Ok(Some(More::new(
+        return Ok(Some(ExcessRight::new(
             format!("the server treats it as the account '{signed_in}'"),
             "have an administrator check which account this machine's connections get",
         )));
     }
     let (all, in_a_role) = grants(conn, is_mariadb)?;
     if all.is_empty() || in_a_role && is_mariadb {
-        return Ok(Some(More::new(
+        return Ok(Some(ExcessRight::new(
             "the server does not show its privileges, or gave it a role",
             TAKE_AWAY,
         )));
     }
     let more: Vec<&String> = all.iter().filter(|grant| !only_reads(grant)).collect();
     if !more.is_empty() {
-        return Ok(Some(More::granted(&more)));
+        return Ok(Some(ExcessRight::granted(&more)));
     }
     if let Some(seen) = seen(conn, readable)? {
         let cure = format!("{TAKE_AWAY}, or list it too");
-        return Ok(Some(More::new(format!("it also sees {seen}"), cure)));
+        return Ok(Some(ExcessRight::new(format!("it also sees {seen}"), cure)));
     }
     for name in OFTEN_OPEN {
         if !readable.has_database(name) && is_open(conn, name)? {
-            return Ok(Some(More::open_to_all(name)));
+            return Ok(Some(ExcessRight::open_to_all(name)));
         }
     }
     Ok(None)

@@ -18,7 +18,7 @@ const FILE: &str = "guests.json";
 /// Bytes of the file: some thousand records.
 const CAP: u64 = 1024 * 1024;
 
-/// How long after its end an account is left alone that may be another machine's, or on another server: clocks differ.
+/// Time that after its end an account is left alone that may be another machine's, or on another server: clocks differ.
 pub(super) const GRACE: Duration = Duration::from_secs(600);
 
 /// Accounts of this process that are in use.
@@ -26,11 +26,11 @@ static IN_USE: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 
 #[derive(Default, Serialize, Deserialize)]
 struct Document {
-    accounts: Vec<Record>,
+    accounts: Vec<AccountRecord>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-struct Record {
+struct AccountRecord {
     /// The database server as it is reached, `host:port` or a socket's path.
     server: String,
     /// Server's own name; unknown if it does not say.
@@ -59,12 +59,13 @@ impl Records {
     /// run directory `holder`.
     pub(super) fn note(
         &self,
-        (server, own_name): (&str, Option<&str>),
+        server: &str,
+        own_name: Option<&str>,
         account: &Account,
         holder: &Path,
     ) -> Result<(), Error> {
         self.0.update(|document: &mut Document| {
-            document.accounts.push(Record {
+            document.accounts.push(AccountRecord {
                 server: server.to_owned(),
                 own_name: own_name.map(str::to_owned),
                 name: account.name.clone(),
@@ -82,9 +83,9 @@ impl Records {
     pub(super) fn note_beside(&self, other: &Account, account: &Account) -> Result<(), Error> {
         in_use(|names| names.insert(other.name.clone()));
         self.0.update(|document: &mut Document| {
-            let is_it = |record: &&Record| record.name == account.name;
+            let is_it = |record: &&AccountRecord| record.name == account.name;
             let noted = document.accounts.iter().find(is_it).cloned();
-            document.accounts.extend(noted.map(|record| Record {
+            document.accounts.extend(noted.map(|record| AccountRecord {
                 name: other.name.clone(),
                 ..record
             }));
@@ -106,7 +107,7 @@ impl Records {
     /// True if an account that is not on the server that calls itself `own_name` is nowhere: it was made there, or has
     /// ended since. Any other server may answer at the same address.
     pub(super) fn is_gone(&self, account: &Account, own_name: Option<&str>) -> bool {
-        let is_it = |record: &&Record| record.name == account.name;
+        let is_it = |record: &&AccountRecord| record.name == account.name;
         let all = self.0.read().ok().flatten().unwrap_or_default().accounts;
         let made_on = all
             .iter()
@@ -124,7 +125,7 @@ impl Records {
             .filter(|record| is_same(&record.server, server) && record.is_left());
         Ok(left
             .map(
-                |Record {
+                |AccountRecord {
                      name, host, views, ..
                  }| Account { name, host, views },
             )
@@ -150,7 +151,7 @@ fn is_same(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other) || port(one).is_some() && port(one) == port(other)
 }
 
-impl Record {
+impl AccountRecord {
     /// Of this process it is known which are in use.
     fn is_left(&self) -> bool {
         !RunDir::is_held(&self.holder)
@@ -196,10 +197,10 @@ mod tests {
             views: None,
         };
         let (used, dead) = (account("g-used"), account("g-dead"));
-        let server = ("a:1", Some("own"));
-        records.note(server, &used, run.path()).unwrap();
+        let own = Some("own");
+        records.note("a:1", own, &used, run.path()).unwrap();
         records
-            .note(server, &dead, &dir.path().join("gone"))
+            .note("a:1", own, &dead, &dir.path().join("gone"))
             .unwrap();
         assert_eq!(records.left_on("a:1").unwrap(), std::slice::from_ref(&dead));
         assert_eq!(records.left_on("a:2").unwrap(), []);

@@ -12,14 +12,14 @@ const A_DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// How the statement that makes an account says its password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Identified {
+pub(super) enum PasswordForm {
     /// In clear. MySQL never writes that into its logs, where it puts `<secret>` or a hash.
     ByPassword,
     /// By its hash: the logs of MariaDB have every statement as it was sent.
     ByHash,
 }
 
-impl Identified {
+impl PasswordForm {
     /// The way that leaves no password in the server's logs.
     pub(super) fn unlogged(dialect: &Dialect) -> Self {
         if dialect.mariadb {
@@ -42,7 +42,8 @@ impl Identified {
 /// life: a belt, should nobody come back to drop it.
 pub(super) fn create(
     account: &Account,
-    (password, identified): (&str, Identified),
+    password: &str,
+    identified: PasswordForm,
     expires: SystemTime,
     dialect: &Dialect,
 ) -> String {
@@ -146,8 +147,8 @@ mod tests {
     fn the_password_expires_where_the_server_knows_how() {
         let soon = SystemTime::now() + Duration::from_secs(60);
         let made = |dialect: &Dialect, expires| {
-            let secret = ("p", Identified::ByPassword);
-            create(&account(), secret, expires, dialect)
+            let by = PasswordForm::ByPassword;
+            create(&account(), "p", by, expires, dialect)
         };
         let modern = made(&Dialect::mysql((9, 7, 0)), soon);
         assert!(

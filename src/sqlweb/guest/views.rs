@@ -43,7 +43,7 @@ pub(super) struct View {
 }
 
 /// A table, and what of it is lent.
-struct Source<'a> {
+struct ViewSource<'a> {
     database: &'a str,
     table: &'a str,
     columns: &'a BTreeSet<String>,
@@ -100,7 +100,7 @@ pub(super) fn views_for(
         views.push(match readable.columns(database, table) {
             None => View::whole(database, table),
             Some(columns) => {
-                let source = Source {
+                let source = ViewSource {
                     database,
                     table,
                     columns,
@@ -131,7 +131,7 @@ pub(super) fn through(readable: &Readable, database: &str) -> Readable {
     lent
 }
 
-impl Source<'_> {
+impl ViewSource<'_> {
     fn view(&self, conn: &mut Conn, dialect: &Dialect) -> Result<View, DbError> {
         let columns = self.lent(conn)?;
         let names: Vec<String> = columns.iter().map(|(name, _)| identifier(name)).collect();

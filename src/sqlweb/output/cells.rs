@@ -147,7 +147,7 @@ pub(crate) fn kinds(columns: &[Column]) -> Vec<Kind> {
 
 /// The columns of one result set, made ready to write its rows.
 #[derive(Default)]
-pub(crate) struct Record {
+pub(crate) struct RowWriter {
     /// The unique names.
     pub(crate) names: Vec<String>,
     /// How each column's cells are written.
@@ -156,7 +156,7 @@ pub(crate) struct Record {
     keys: Vec<Vec<u8>>,
 }
 
-impl Record {
+impl RowWriter {
     /// The record of rows with these columns.
     pub(crate) fn of(columns: &[Column]) -> Self {
         let names = unique_names(columns);
@@ -176,8 +176,7 @@ impl Record {
         if let TextRow::Packet(packet, spans) = row
             && packet.len() <= PIECE
         {
-            let columns = (self.keys.as_slice(), self.kinds.as_slice());
-            rows::push_json_row(out.bytes(), columns, (packet, spans));
+            rows::push_json_row(out.bytes(), &self.keys, &self.kinds, packet, spans);
             return Ok(());
         }
         for (i, (key, kind)) in self.keys.iter().zip(&self.kinds).enumerate() {

@@ -6,7 +6,7 @@ use mysql::Column;
 use rows::Kind;
 
 use super::buffer::OutputBuffer;
-use super::cells::{self, Record};
+use super::cells::{self, RowWriter};
 use super::inserts::Inserts;
 use super::lazy_stream::LazyStream;
 use super::row_sink::{Flow, RowSink};
@@ -136,7 +136,7 @@ pub(crate) struct ExportSink<'a> {
     layout: &'a Layout,
     /// Statement that set the session's time zone, if any.
     zone: Option<String>,
-    record: Record,
+    record: RowWriter,
     /// True for each column whose JSON becomes part of the document.
     nested: Vec<bool>,
     inserts: Inserts,
@@ -155,7 +155,7 @@ impl<'a> ExportSink<'a> {
             out: OutputBuffer::new(target),
             layout,
             zone,
-            record: Record::default(),
+            record: RowWriter::default(),
             nested: Vec::new(),
             inserts: Inserts::default(),
             sets: 0,
@@ -202,8 +202,9 @@ impl<'a> ExportSink<'a> {
         let Layout {
             table, leave_out, ..
         } = self.layout;
-        let to = (table.as_deref(), leave_out.as_slice());
-        Inserts::begin(&mut self.out, columns, &self.record, to, self.zone.take())
+        let zone = self.zone.take();
+        let table = table.as_deref();
+        Inserts::begin(&mut self.out, columns, &self.record, table, leave_out, zone)
     }
 
     fn json_row(&mut self, row: TextRow<'_>) -> io::Result<()> {
@@ -258,7 +259,7 @@ impl RowSink for ExportSink<'_> {
             // One file cannot hold two tables: it fails at its end, to which a procedure must come.
             return Ok(());
         }
-        self.record = Record::of(columns);
+        self.record = RowWriter::of(columns);
         match self.layout.format {
             Format::Csv => return self.csv_header(),
             Format::Jsonl | Format::Json => self.nested = self.nested(columns),

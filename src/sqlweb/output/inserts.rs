@@ -6,7 +6,7 @@ use mysql::Column;
 use rows::Kind;
 
 use super::buffer::OutputBuffer;
-use super::cells::{self, Record};
+use super::cells::{self, RowWriter};
 use crate::sqlweb::catalogue::identifier;
 use crate::sqlweb::results::TextRow;
 
@@ -46,8 +46,9 @@ impl Inserts {
     pub(super) fn begin(
         out: &mut OutputBuffer<'_>,
         columns: &[Column],
-        record: &Record,
-        (table, left_out): (Option<&str>, &[String]),
+        record: &RowWriter,
+        table: Option<&str>,
+        left_out: &[String],
         zone: Option<String>,
     ) -> Self {
         let mut inserts = Self::default();

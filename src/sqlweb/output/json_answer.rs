@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::buffer::OutputBuffer;
-use super::cells::{self, Record};
+use super::cells::{self, RowWriter};
 use super::row_sink::{Flow, RowSink};
 use crate::sqlweb::results::{Done, TextRow, Warning};
 
@@ -66,7 +66,7 @@ pub(crate) struct JsonAnswer<'a> {
     /// Directory for the copy of a first set, when the statement can return several.
     several: Option<&'a Path>,
     started: Instant,
-    record: Record,
+    record: RowWriter,
     /// How the present set begins.
     head: String,
     count: u64,
@@ -87,7 +87,7 @@ impl<'a> JsonAnswer<'a> {
             limit,
             several,
             started,
-            record: Record::default(),
+            record: RowWriter::default(),
             head: String::new(),
             count: 0,
             done: Done::default(),
@@ -145,7 +145,7 @@ impl<'a> JsonAnswer<'a> {
 
     fn push_columns(&mut self, columns: &[Column]) {
         let types: Vec<String> = columns.iter().map(cells::type_name).collect();
-        self.record = Record::of(columns);
+        self.record = RowWriter::of(columns);
         let names = json!(self.record.names);
         self.head = format!(r#""columns":{names},"types":{},"rows":["#, json!(types));
         self.out.push(self.head.as_bytes());

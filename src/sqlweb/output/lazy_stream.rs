@@ -18,7 +18,7 @@ pub(crate) enum LazyStream {
     /// Nothing is sent.
     Waiting(Box<Request>, ResponseHead),
     /// Nothing is sent, and what is written is held back.
-    Held(Box<Request>, ResponseHead, SpooledTempFile),
+    HeldState(Box<Request>, ResponseHead, SpooledTempFile),
     /// The head is sent.
     Begun(Stream),
     /// The stream could not be begun.
@@ -35,12 +35,12 @@ impl LazyStream {
     /// lies in memory up to a point and then in a nameless file in `dir`.
     pub(crate) fn held(request: Request, head: ResponseHead, dir: &Path) -> Self {
         let file = tempfile::spooled_tempfile_in(HELD_IN_MEMORY, dir);
-        Self::Held(Box::new(request), head, file)
+        Self::HeldState(Box::new(request), head, file)
     }
 
     /// Ends a stream cleanly.
     pub(crate) fn finish(mut self) {
-        if let Self::Held(..) = self
+        if let Self::HeldState(..) = self
             && let Err(error) = self.begun()
         {
             log::debug!("cannot send an answer: {error}");
@@ -54,14 +54,14 @@ impl LazyStream {
 
     /// Answers otherwise where nothing was sent; else breaks the transfer off, so that it is seen to have failed.
     pub(crate) fn fail(self, response: Response) {
-        if let Self::Waiting(request, _) | Self::Held(request, ..) = self {
+        if let Self::Waiting(request, _) | Self::HeldState(request, ..) = self {
             request.respond(response);
         }
     }
 
     /// Holds `more` back too, where it is held back and there is room; what is held goes out now where there is none.
     fn hold(&mut self, more: &[u8]) -> io::Result<bool> {
-        let Self::Held(_, _, file) = self else {
+        let Self::HeldState(_, _, file) = self else {
             return Ok(false);
         };
         let at = file.stream_position()?;
@@ -75,10 +75,10 @@ impl LazyStream {
     }
 
     fn begun(&mut self) -> io::Result<&mut Stream> {
-        if let Self::Waiting(..) | Self::Held(..) = self {
+        if let Self::Waiting(..) | Self::HeldState(..) = self {
             *self = match std::mem::replace(self, Self::Broken) {
                 Self::Waiting(request, head) => Self::Begun(request.stream(head)?),
-                Self::Held(request, head, mut file) => {
+                Self::HeldState(request, head, mut file) => {
                     let mut stream = request.stream(head)?;
                     file.rewind()?;
                     io::copy(&mut file, &mut stream)?;
@@ -103,7 +103,7 @@ impl Write for LazyStream {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if let Self::Held(..) = self {
+        if let Self::HeldState(..) = self {
             return Ok(());
         }
         self.begun()?.flush()

@@ -12,11 +12,11 @@ use super::utf8;
 use crate::http::CancelToken;
 use crate::sqlweb::catalogue;
 use crate::sqlweb::conn::{
-    CheckoutRequest, DbConn, Entry, Lease, ServerInfo, call_driver, readonly, rows, status,
+    CheckoutRequest, DbConn, Lease, RunningEntry, ServerInfo, call_driver, readonly, rows, status,
     stoppable, stopped_when_gone,
 };
 use crate::sqlweb::error::{ApiError, DbError};
-use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
+use crate::sqlweb::gate::{self, Dialect, ReadOnlyStatement, StatementKind};
 use crate::sqlweb::output::RowSink;
 use crate::sqlweb::record_sql;
 use crate::sqlweb::results::{Done, Warning};
@@ -27,7 +27,7 @@ struct Classified {
     /// Kind of statement, for the log.
     kind: String,
     /// Set when the statement is on the list of those that only read.
-    passed: Option<Passed>,
+    passed: Option<ReadOnlyStatement>,
     /// Facts of the server when it was judged.
     info: Arc<ServerInfo>,
     /// True if it may change the connection's current database.
@@ -60,22 +60,22 @@ pub(crate) fn execute_as(
     job: &Job,
     sink: &mut dyn RowSink,
     client: &CancelToken,
-    script: Option<&Entry<'_>>,
+    script: Option<&RunningEntry<'_>>,
 ) -> Result<Completed, ApiError> {
     match &service.statements() {
-        None => execute_unnoted(service, job, sink, client, script),
+        None => execute_unrecorded(service, job, sink, client, script),
         Some(statements) => noted(statements, job, sink, |sink| {
-            execute_unnoted(service, job, sink, client, script)
+            execute_unrecorded(service, job, sink, client, script)
         }),
     }
 }
 
-fn execute_unnoted(
+fn execute_unrecorded(
     service: &Arc<Service>,
     job: &Job,
     sink: &mut dyn RowSink,
     client: &CancelToken,
-    script: Option<&Entry<'_>>,
+    script: Option<&RunningEntry<'_>>,
 ) -> Result<Completed, ApiError> {
     let info = service.info();
     let mut classified = classify(service, &info, job);
@@ -112,8 +112,8 @@ fn execute_unnoted(
     };
     let before = classified.moves.then(|| lease.lose_track());
     let outcome = returned_to(service, job, &mut lease).and_then(|returned| {
-        let told = run_on(service, job, sink, entry, &classified, lease.conn())?;
-        Ok([returned, told].concat())
+        let answer = run_on(service, job, sink, entry, &classified, lease.conn())?;
+        Ok([returned, answer].concat())
     });
     let outcome = outcome.map_err(|error| lease.explain(error));
     let outcome = match service.has_guest() {
@@ -137,9 +137,9 @@ fn execute_unnoted(
             was_stopped: entry.running.is_stopped(),
         })
         .map_err(|error| {
-            let mut told = ApiError::from(error);
-            told.extra.in_transaction = Some(in_transaction);
-            told
+            let mut answer = ApiError::from(error);
+            answer.extra.in_transaction = Some(in_transaction);
+            answer
         })
 }
 
@@ -187,7 +187,7 @@ fn unquoted(message: &str) -> String {
 pub(crate) fn dialect_now(
     service: &Arc<Service>,
     job: &Job,
-    entry: &Entry<'_>,
+    entry: &RunningEntry<'_>,
 ) -> Result<Dialect, ApiError> {
     let wanted = CheckoutRequest {
         owner: &job.owner,
@@ -224,9 +224,9 @@ fn returned_to(
         return Ok(Vec::new());
     }
     let notes = utf8::return_to(conn)?;
-    let told = rows(&mut conn.driver, "SELECT DATABASE()")?;
+    let answer = rows(&mut conn.driver, "SELECT DATABASE()")?;
     conn.database_unsure = false;
-    lease.keep_track(told.first().and_then(|row| catalogue::text(row, 0)));
+    lease.keep_track(answer.first().and_then(|row| catalogue::text(row, 0)));
     Ok(notes)
 }
 
@@ -251,7 +251,7 @@ fn leaves_transaction(
 }
 
 /// Kind and size, but never the text: it may hold what nobody else may read.
-fn log_end<T>(kind: &str, bytes: usize, entry: &Entry<'_>, outcome: &Result<T, DbError>) {
+fn log_end<T>(kind: &str, bytes: usize, entry: &RunningEntry<'_>, outcome: &Result<T, DbError>) {
     let status = outcome.as_ref().map_or_else(DbError::status, |_| 200);
     let age = entry.running.age();
     log::debug!("{kind} of {bytes} bytes: {status} after {age:.3?}");
@@ -261,12 +261,13 @@ fn run_on(
     service: &Arc<Service>,
     job: &Job,
     sink: &mut dyn RowSink,
-    entry: &Entry<'_>,
+    entry: &RunningEntry<'_>,
     classified: &Classified,
     conn: &mut DbConn,
 ) -> Result<Vec<Warning>, DbError> {
     // A rebuilt text has no part that could write, and may be answered without rows: EXPLAIN of an idle connection.
-    let is_guarded = |passed: &Passed| service.options.readonly && passed.rebuilt.is_none();
+    let is_guarded =
+        |passed: &ReadOnlyStatement| service.options.readonly && passed.rebuilt.is_none();
     let is_guarded = classified.passed.as_ref().is_some_and(is_guarded);
     let zone = job.time_zone.as_ref();
     let guard = || readonly::guard(&classified.info, &zone.map_or_else(String::new, and_sets));
@@ -333,7 +334,7 @@ fn read_only(
     sql: &str,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
-    passed: &Passed,
+    passed: &ReadOnlyStatement,
     conn: &mut DbConn,
 ) -> Result<Vec<Warning>, DbError> {
     // Preparing runs constant functions and waits for locked tables already, so the server may refuse here too, and a
@@ -371,7 +372,7 @@ fn run(
         affected: None,
     };
     let ended = match &job.raw {
-        Some(bytes) => raw::run(conn, (sql, bytes), sink, context)?,
+        Some(bytes) => raw::run(conn, sql, bytes, sink, context)?,
         None => statement::run(conn, filled_in.as_deref().unwrap_or(sql), sink, context)?,
     };
     if ended.warnings > 0 {
@@ -414,7 +415,10 @@ fn change_database(
 }
 
 /// The place of `job` among what runs.
-pub(crate) fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a>, ApiError> {
+pub(crate) fn enter<'a>(
+    service: &'a Arc<Service>,
+    job: &Job,
+) -> Result<RunningEntry<'a>, ApiError> {
     let owner = job.owner.clone();
     let Some(id) = &job.query_id else {
         return Ok(service.running.enter_unnamed(owner));
@@ -656,7 +660,7 @@ fn blocked(refusal: &gate::Refusal) -> ApiError {
         "read-only mode: {} was refused: {} (layer: server gate)",
         refusal.statement, refusal.reason
     );
-    let mut told = ApiError::refused(what, &refusal.statement, Some("gate"));
-    told.extra.offset = Some(refusal.offset);
-    told
+    let mut answer = ApiError::refused(what, &refusal.statement, Some("gate"));
+    answer.extra.offset = Some(refusal.offset);
+    answer
 }

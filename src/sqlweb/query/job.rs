@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::time_zone::TimeZone;
-use crate::sqlweb::conn::Owner;
+use crate::sqlweb::conn::StatementOwner;
 use crate::sqlweb::error::ApiError;
 use crate::sqlweb::results::Warning;
 use crate::sqlweb::visitors::Use;
@@ -25,7 +25,7 @@ pub(crate) struct Job {
     /// The id by which it can be cancelled.
     pub(crate) query_id: Option<String>,
     /// To whom it belongs.
-    pub(crate) owner: Owner,
+    pub(crate) owner: StatementOwner,
     /// The visitor as a log names them.
     pub(crate) visitor: String,
     /// Reader of its rows: the visitor, or else where the request came from.

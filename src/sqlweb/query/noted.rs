@@ -57,10 +57,11 @@ fn record(
     statements: &StatementLog,
     visitor: &str,
     sql: &str,
-    (time, started): (SystemTime, Instant),
+    since: (SystemTime, Instant),
     verdict: Verdict,
     rows: u64,
 ) -> StatementRecord {
+    let (time, started) = since;
     StatementRecord {
         time,
         visitor: visitor.to_owned(),

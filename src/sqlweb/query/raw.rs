@@ -6,7 +6,7 @@
 use mysql::Value;
 use mysql::prelude::Queryable;
 
-use super::statement::{self, Ended, RunContext};
+use super::statement::{self, RunContext, StatementEnd};
 use crate::sqlweb::catalogue::text;
 use crate::sqlweb::conn::{DbConn, call_driver, rows, run_silently};
 use crate::sqlweb::error::DbError;
@@ -15,12 +15,13 @@ use crate::sqlweb::output::RowSink;
 /// Runs the `bytes` of a statement, which a person may know by the text `shown`.
 pub(super) fn run(
     conn: &mut DbConn,
-    (shown, bytes): (&str, &[u8]),
+    shown: &str,
+    bytes: &[u8],
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
-) -> Result<Ended, DbError> {
+) -> Result<StatementEnd, DbError> {
     if conn.takes_bytes(bytes.len()) {
-        return statement::run_bytes(conn, (shown, bytes), sink, context);
+        return statement::run_bytes(conn, shown, bytes, sink, context);
     }
     call_driver(|| {
         let value = (Value::Bytes(bytes.to_vec()),);
@@ -46,10 +47,10 @@ fn as_text(
     conn: &mut DbConn,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
-) -> Result<Ended, DbError> {
+) -> Result<StatementEnd, DbError> {
     let cell = |conn: &mut DbConn, asked: &str| -> Result<String, DbError> {
-        let told = rows(&mut conn.driver, asked)?;
-        Ok(told
+        let answer = rows(&mut conn.driver, asked)?;
+        Ok(answer
             .first()
             .and_then(|row| text(row, 0))
             .unwrap_or_default())

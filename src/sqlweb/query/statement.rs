@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 use super::budget::{self, RowBudget};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::conn::{
-    Answer, Connector, DbConn, RunningStatement, SentStatement, Set, StopRequest, readonly,
+    Answer, Connector, DbConn, ResultSet, RunningStatement, SentStatement, StopRequest, readonly,
 };
 use crate::sqlweb::error::{DbError, INTERRUPTED, NOT_MYSQL, StopCause};
 use crate::sqlweb::output::{Flow, RowSink};
 
-/// How long rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
+/// Time that rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
 /// those on their way have arrived.
 const DECLINE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How a statement ended that the server calls a success.
-pub(crate) struct Ended {
+pub(crate) struct StatementEnd {
     /// Warnings that the server holds ready.
     pub(crate) warnings: u16,
-    /// Why it was told to stop, where it was: it may have ended before, or given a result all the same.
+    /// Reason that it was told to stop, where it was: it may have ended before, or given a result all the same.
     pub(crate) stopped: Option<StopCause>,
 }
 
@@ -48,17 +48,18 @@ pub(crate) fn run(
     sql: &str,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
-) -> Result<Ended, DbError> {
-    run_bytes(conn, (sql, sql.as_bytes()), sink, context)
+) -> Result<StatementEnd, DbError> {
+    run_bytes(conn, sql, sql.as_bytes(), sink, context)
 }
 
 /// As [`run`], for bytes that a process list may show as the text `sql`.
 pub(super) fn run_bytes(
     conn: &mut DbConn,
-    (sql, bytes): (&str, &[u8]),
+    sql: &str,
+    bytes: &[u8],
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
-) -> Result<Ended, DbError> {
+) -> Result<StatementEnd, DbError> {
     let sent = SentStatement::on(conn, Some(sql), context.harmless).within(context.database);
     context.running.begin(sent)?;
     let guarded = context
@@ -93,7 +94,7 @@ pub(super) fn run_bytes(
             lost @ DbError::Lost(_) if !context.harmless => Err(lost.with_effect()),
             error => Err(error),
         },
-        (Ok(()), stop) => Ok(Ended {
+        (Ok(()), stop) => Ok(StatementEnd {
             warnings: conn.warnings(),
             stopped: stop.map(|stop| stop.cause),
         }),
@@ -159,8 +160,8 @@ fn rest_read(answer: &mut Answer<'_>, error: DbError, context: &RunContext<'_>) 
 fn skip(answer: &mut Answer<'_>) -> Result<bool, DbError> {
     match answer.next_set()? {
         None => Ok(false),
-        Some(Set::Done(_)) => Ok(true),
-        Some(Set::Rows(_)) => Err(DbError::Lost(NOT_MYSQL.into())),
+        Some(ResultSet::Done(_)) => Ok(true),
+        Some(ResultSet::Rows(_)) => Err(DbError::Lost(NOT_MYSQL.into())),
     }
 }
 
@@ -173,10 +174,10 @@ fn one_result(
 ) -> Result<bool, DbError> {
     match answer.next_set()? {
         None => return Ok(false),
-        Some(Set::Done(_)) if is_of_rows => return Err(DbError::Lost(NOT_MYSQL.into())),
+        Some(ResultSet::Done(_)) if is_of_rows => return Err(DbError::Lost(NOT_MYSQL.into())),
         // Also what a server says of a comment behind the last semicolon.
-        Some(Set::Done(done)) => sink.done(done),
-        Some(Set::Rows(columns)) => {
+        Some(ResultSet::Done(done)) => sink.done(done),
+        Some(ResultSet::Rows(columns)) => {
             let is_large = budget::may_be_large(columns);
             sink.begin(columns).map_err(DbError::Client)?;
             let truncated = all_rows(answer, sink, context, is_large)?;
@@ -203,7 +204,7 @@ fn all_rows(
         let Some(row) = answer.next_row()? else {
             return Ok(is_cut);
         };
-        if context.running.was_told() {
+        if context.running.was_stop_sent() {
             is_cut = true;
             continue;
         }

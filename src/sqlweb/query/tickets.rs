@@ -16,7 +16,7 @@ use crate::sqlweb::output::Layout;
 use crate::store::random;
 use crate::sync::{Mutex, MutexGuard, Permit};
 
-/// How long a ticket can be redeemed.
+/// Time that a ticket can be redeemed.
 const TICKET_TIME: Duration = crate::limits::DOWNLOAD_WAIT;
 
 /// Tickets that may wait at once.
@@ -68,10 +68,10 @@ impl Download {
 
 /// Downloads that wait to be fetched.
 #[derive(Default)]
-pub(crate) struct Tickets(Mutex<HashMap<String, Waiting>>);
+pub(crate) struct Tickets(Mutex<HashMap<String, WaitingDownload>>);
 
 /// A download that waits, since when, and that it is counted where visitors are.
-type Waiting = (Download, Instant, Option<Permit>);
+type WaitingDownload = (Download, Instant, Option<Permit>);
 
 impl Export {
     fn size(&self) -> usize {
@@ -141,7 +141,7 @@ impl Tickets {
             .retain(|_, (_, since, _)| since.elapsed() < TICKET_TIME);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, WaitingDownload>> {
         self.0.lock()
     }
 }
@@ -149,7 +149,7 @@ impl Tickets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sqlweb::conn::Owner;
+    use crate::sqlweb::conn::StatementOwner;
     use crate::sqlweb::output::Format;
     use crate::sqlweb::query::TextOrigin;
     use crate::sqlweb::visitors::Use;
@@ -168,7 +168,7 @@ mod tests {
                 db: None,
                 time_zone: None,
                 query_id: None,
-                owner: Owner::default(),
+                owner: StatementOwner::default(),
             },
             layout: Layout {
                 format: Format::Csv,

@@ -46,9 +46,9 @@ pub(super) fn return_to(conn: &mut DbConn) -> Result<Vec<Warning>, DbError> {
 /// Sets it back where it is another now, and says so. A collation of UTF-8 stays as it was set.
 pub(super) fn stay(conn: &mut DbConn, mut warnings: Vec<Warning>) -> Result<Vec<Warning>, DbError> {
     let asked = "SELECT CONCAT_WS(' ', @@character_set_client, @@character_set_connection, IFNULL(@@character_set_results, '-'))";
-    let told = rows(&mut conn.driver, asked)?;
-    let told = told.first().and_then(|row| row.get_opt::<String, _>(0));
-    if told.is_some_and(|told| told.is_ok_and(|told| told == "utf8mb4 utf8mb4 utf8mb4")) {
+    let answer = rows(&mut conn.driver, asked)?;
+    let answer = answer.first().and_then(|row| row.get_opt::<String, _>(0));
+    if answer.is_some_and(|answer| answer.is_ok_and(|answer| answer == "utf8mb4 utf8mb4 utf8mb4")) {
         return Ok(warnings);
     }
     run_silently(&mut conn.driver, CLEAN)?;

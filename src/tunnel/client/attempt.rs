@@ -15,7 +15,7 @@ use super::state::TunnelState;
 use super::way::Way;
 use crate::http::server::raise_open_files;
 use crate::sync::{Permit, Permits};
-use crate::tunnel::known_servers::Known;
+use crate::tunnel::known_servers::KeyMatch;
 use crate::tunnel::mux::{End, Handler, Mux, Options};
 use crate::tunnel::remote::encode_config;
 use crate::tunnel::ssh::{
@@ -69,10 +69,10 @@ fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure>
             traffic: Arc::clone(&state.traffic),
         },
     );
-    state.connecting(&mux);
+    state.set_connecting(&mux);
     let stopped = Arc::clone(&mux);
     let _watch = state.cancel.watch(move || stopped.stop());
-    let mut client = Client {
+    let mut client = ConnectionHandler {
         state,
         settings,
         way,
@@ -109,7 +109,7 @@ enum HandshakePhase {
     Up,
 }
 
-struct Client<'a> {
+struct ConnectionHandler<'a> {
     state: &'a TunnelState,
     settings: &'a Settings,
     way: Way,
@@ -121,7 +121,7 @@ struct Client<'a> {
     failure: Option<Failure>,
 }
 
-impl Handler for Client<'_> {
+impl Handler for ConnectionHandler<'_> {
     fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End> {
         match event {
             Event::HostKey(key) => self.host_key(mux, &key),
@@ -129,13 +129,13 @@ impl Handler for Client<'_> {
                 Class::WrongPassword,
                 "the server refused the user name or password",
             ))),
-            Event::AuthSuccess => self.logged_in(mux),
+            Event::AuthSuccess => self.on_login(mux),
             Event::RequestReply {
                 id,
                 success,
                 data,
                 round_trip,
-            } => self.replied(mux, id, (success, data), round_trip),
+            } => self.on_reply(mux, id, success, data, round_trip),
             // A chisel server asks for nothing but pings.
             Event::GlobalRequest { id: Some(id), .. } => mux.answer(id, false, b""),
             Event::ChannelOpen {
@@ -147,14 +147,14 @@ impl Handler for Client<'_> {
         }
     }
 
-    fn notified(&mut self, data: &[u8]) {
+    fn on_notice(&mut self, data: &[u8]) {
         if let Some(on_notice) = &self.settings.on_notice {
             on_notice(data);
         }
     }
 }
 
-impl Client<'_> {
+impl ConnectionHandler<'_> {
     fn fail(&mut self, failure: Failure) -> End {
         self.failure = Some(failure);
         End::Handler
@@ -176,7 +176,7 @@ impl Client<'_> {
         login.map_err(|error| self.fail(Failure::new(Class::Local, error.to_string())))
     }
 
-    fn logged_in(&mut self, mux: &Mux) -> Result<(), End> {
+    fn on_login(&mut self, mux: &Mux) -> Result<(), End> {
         let config = encode_config(&self.settings.remotes);
         let id = mux
             .session()
@@ -187,11 +187,12 @@ impl Client<'_> {
     }
 
     /// A text is a failure, also under success.
-    fn replied(
+    fn on_reply(
         &mut self,
         mux: &Mux,
         id: RequestId,
-        (success, data): (bool, &[u8]),
+        success: bool,
+        data: &[u8],
         trip: Duration,
     ) -> Result<(), End> {
         if !matches!(self.phase, HandshakePhase::Config(config) if config == id) {
@@ -205,14 +206,14 @@ impl Client<'_> {
             return Err(self.fail(Failure::of_config(data)));
         }
         self.phase = HandshakePhase::Up;
-        mux.timed(trip);
-        mux.ready();
+        mux.note_round_trip(trip);
+        mux.mark_ready();
         // An owner that is told of failures tells of the rest too.
         let level = match self.settings.on_failed {
             Some(_) => log::Level::Debug,
             None => log::Level::Info,
         };
-        self.state.connected(trip, self.way, level);
+        self.state.set_connected(trip, self.way, level);
         if self.settings.url.is_some() {
             let server = self.settings.endpoint.server();
             self.settings.last_ways.note(server, self.way);
@@ -288,7 +289,7 @@ fn check(settings: &Settings, way: Way, key: &HostKey) -> Result<(), Failure> {
         let server = settings.endpoint.server();
         let url = settings.url.as_ref().filter(|_| way == Way::Url);
         let at = url.map_or(String::new(), |url| format!(" at {url}"));
-        Failure::of_host_key(server, &at, (known, seen.clone()), advice)
+        Failure::of_host_key(server, &at, known, seen.clone(), advice)
     };
     match &settings.host_key {
         HostKeyCheck::Any => Ok(()),
@@ -299,8 +300,8 @@ fn check(settings: &Settings, way: Way, key: &HostKey) -> Result<(), Failure> {
             Err(changed(&known.unwrap_or_default(), store.advice()))
         }
         HostKeyCheck::Pinned(store) => match store.check(&settings.endpoint.server(), key) {
-            Ok(Known::Same | Known::New) => Ok(()),
-            Ok(Known::Changed(known)) => Err(changed(&known, store.advice())),
+            Ok(KeyMatch::Same | KeyMatch::New) => Ok(()),
+            Ok(KeyMatch::Changed(known)) => Err(changed(&known, store.advice())),
             Err(error) => Err(Failure::new(Class::Local, error.to_string())),
         },
     }

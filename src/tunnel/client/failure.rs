@@ -1,4 +1,4 @@
-//! Why a tunnel is not connected, by what a user can do about it.
+//! Failures of tunnels, by what a user can do about it.
 
 use std::fmt;
 
@@ -91,11 +91,13 @@ impl Failure {
         }
     }
 
-    /// The host key is not the known one; `at` tells of another way than the port, `advice` is for a user who knows why it has changed.
+    /// The host key is not the known one; `at` names another way than the port, `advice` is for a user who
+    /// knows why it has changed.
     pub(super) fn of_host_key(
         server: String,
         at: &str,
-        (known, offered): (&str, String),
+        known: &str,
+        offered: String,
         advice: &str,
     ) -> Self {
         let message = format!(

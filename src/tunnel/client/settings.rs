@@ -53,7 +53,7 @@ pub struct Settings {
     pub max_retry_interval: Duration,
     /// Attempts after a failed one before the tunnel gives up; none for no end.
     pub max_retries: Option<u32>,
-    /// How long each stage may take.
+    /// Time limits of the stages.
     pub timeouts: Timeouts,
     /// The other times of retrying.
     pub retries: Retries,

@@ -97,7 +97,7 @@ pub(super) struct TunnelState {
     pub(super) cancel: Cancel,
     stopping: AtomicBool,
     /// True if somebody wishes another attempt soon, whatever becomes of the present one.
-    wish: AtomicBool,
+    wants_retry: AtomicBool,
     pub(super) traffic: Arc<Traffic>,
     connections: AtomicU64,
     connection: Mutex<ConnectionState>,
@@ -126,7 +126,7 @@ impl TunnelState {
         Self {
             cancel: Cancel::new(),
             stopping: AtomicBool::new(false),
-            wish: AtomicBool::new(false),
+            wants_retry: AtomicBool::new(false),
             traffic: Arc::default(),
             connections: AtomicU64::new(0),
             connection: Mutex::new(ConnectionState {
@@ -185,14 +185,14 @@ impl TunnelState {
         self.cancel.cancel();
     }
 
-    /// Wishes another attempt soon.
-    pub(super) fn wish(&self) {
-        self.wish.store(true, Ordering::SeqCst);
+    /// Requests another attempt soon.
+    pub(super) fn request_retry(&self) {
+        self.wants_retry.store(true, Ordering::SeqCst);
     }
 
-    /// True if there was a wish since this was asked last.
-    pub(super) fn take_wish(&self) -> bool {
-        self.wish.swap(false, Ordering::SeqCst)
+    /// True if there was a request since the last call.
+    pub(super) fn take_retry_request(&self) -> bool {
+        self.wants_retry.swap(false, Ordering::SeqCst)
     }
 
     /// Ends the streams that are open now.
@@ -223,13 +223,13 @@ impl TunnelState {
         self.connections.load(Ordering::Relaxed) > 0
     }
 
-    /// There is a socket, which is not ready yet.
-    pub(super) fn connecting(&self, mux: &Arc<Mux>) {
+    /// Sets the connection that is not ready yet.
+    pub(super) fn set_connecting(&self, mux: &Arc<Mux>) {
         self.connection.lock().mux = Some(Arc::clone(mux));
     }
 
-    /// The tunnel is up, which the signal tells.
-    pub(super) fn connected(&self, latency: Duration, way: Way, level: log::Level) {
+    /// Notes that the tunnel is up, and closes the signal.
+    pub(super) fn set_connected(&self, latency: Duration, way: Way, level: log::Level) {
         if self.connections.fetch_add(1, Ordering::Relaxed) > 0 {
             log::debug!("reconnected");
         }

@@ -87,7 +87,7 @@ impl Tunnel {
 
     /// Has it try at once, as its server is back: also after an attempt that is under way and fails yet.
     pub fn wake(&self) {
-        self.state.wish();
+        self.state.request_retry();
         self.retry_now();
     }
 
@@ -168,8 +168,8 @@ impl Misses {
         };
     }
 
-    /// True if the server may be at another port, where the last one has failed so: another server is there, or nobody.
-    fn tell_of_move(&self, class: Class) -> bool {
+    /// True if the last failure suggests that the server has moved to another port: another server is there, or nobody.
+    fn suggests_move(&self, class: Class) -> bool {
         let is_missed = match class {
             Class::HostKeyChanged | Class::NotATunnelServer | Class::Protocol => true,
             Class::Network => self.count >= MOVED_AFTER || self.since.elapsed() >= MOVED_WITHIN,
@@ -186,7 +186,7 @@ fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) 
     let (mut left, since) = (settings.max_retries, Instant::now());
     let mut misses = Misses { count: 0, since };
     while !state.is_stopping() {
-        state.take_wish();
+        state.take_retry_request();
         let failure = attempt::run(state, settings);
         if state.is_stopping() {
             break;
@@ -205,7 +205,7 @@ fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) 
             log::log!(level(settings), "{failure}; it was accepted before");
             return Status::Failed;
         }
-        if retries.end_when_moved && state.was_connected() && misses.tell_of_move(failure.class) {
+        if retries.end_when_moved && state.was_connected() && misses.suggests_move(failure.class) {
             log::log!(level(settings), "{failure}; its server may have moved");
             return Status::Failed;
         }
@@ -214,7 +214,7 @@ fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) 
         if lived.is_some() {
             pause = pause.max(retries.after_loss);
         }
-        if state.take_wish() {
+        if state.take_retry_request() {
             pause = pause.min(WOKEN_PAUSE);
         }
         match &settings.on_failed {
@@ -246,25 +246,31 @@ mod tests {
             count: 0,
             since: Instant::now(),
         };
-        let mut tell = |was_connected, class| {
+        let mut suggests = |was_connected, class| {
             misses.note(was_connected);
-            misses.tell_of_move(class)
+            misses.suggests_move(class)
         };
-        assert!(!tell(true, Class::NotATunnelServer), "it was just there");
+        assert!(
+            !suggests(true, Class::NotATunnelServer),
+            "it was just there"
+        );
         for class in [
             Class::HostKeyChanged,
             Class::NotATunnelServer,
             Class::Protocol,
         ] {
-            assert!(!tell(true, class) && tell(false, class), "{class:?}");
+            assert!(
+                !suggests(true, class) && suggests(false, class),
+                "{class:?}"
+            );
         }
-        assert!(!tell(true, Class::Network));
-        let refused = [(); 5].map(|()| tell(false, Class::Network));
+        assert!(!suggests(true, Class::Network));
+        let refused = [(); 5].map(|()| suggests(false, Class::Network));
         assert_eq!(refused, [false, false, false, false, true]);
-        assert!(!tell(false, Class::WrongPassword) && !tell(false, Class::Local));
-        tell(true, Class::Network);
+        assert!(!suggests(false, Class::WrongPassword) && !suggests(false, Class::Local));
+        suggests(true, Class::Network);
         misses.since = Instant::now().checked_sub(MOVED_WITHIN).unwrap();
         misses.note(false);
-        assert!(misses.tell_of_move(Class::Network), "it says nothing");
+        assert!(misses.suggests_move(Class::Network), "it says nothing");
     }
 }

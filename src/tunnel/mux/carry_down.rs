@@ -44,7 +44,7 @@ impl Mux {
             stream.notify();
         }
         if effects.consumed > 0 {
-            self.consumed(stream, effects.consumed);
+            self.grant(stream, effects.consumed);
         }
         if effects.linger {
             self.timers().linger(Arc::clone(stream), Instant::now());
@@ -59,8 +59,8 @@ impl Mux {
         drop((effects.freed, effects.visitor));
     }
 
-    /// The peer may send as many bytes again.
-    fn consumed(&self, stream: &Stream, bytes: usize) {
+    /// Lets the peer send as many bytes again.
+    fn grant(&self, stream: &Stream, bytes: usize) {
         add(&self.options.traffic.received, bytes);
         self.charge(bytes);
         if let Some(port) = &stream.port {
@@ -68,7 +68,7 @@ impl Mux {
         }
         let granted = self
             .session()
-            .consumed(stream.channel, bytes, Instant::now());
+            .consume(stream.channel, bytes, Instant::now());
         // A channel that was closed meanwhile needs no window.
         if let Err(flooded @ Error::Flooded) = granted {
             self.end(End::Protocol(flooded));
@@ -108,7 +108,7 @@ impl Mux {
             rest = rest.get(taken..).expect("no more is taken than there is");
             if taken > 0 {
                 moved = Instant::now();
-                self.consumed(stream, taken);
+                self.grant(stream, taken);
                 self.flush();
                 continue;
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::connection::Mux;
 #[cfg(target_os = "linux")]
-use super::poller::{Poller, Watched};
+use super::poller::{Poller, WatchedStream};
 use super::socket::{Socket, is_passing};
 use super::stats::add;
 use super::stream::Stream;
@@ -56,7 +56,7 @@ impl Mux {
     /// Nothing more comes up. `well` when that was the end of the socket's bytes. To be followed
     /// by a [`Mux::flush`], where this is not the reading thread.
     fn finish(self: &Arc<Self>, stream: &Arc<Stream>, well: bool) {
-        self.update(stream, |state| state.finished(well));
+        self.update(stream, |state| state.on_finished(well));
     }
 
     // A stream's thread.
@@ -120,7 +120,7 @@ impl Mux {
         }
     }
 
-    /// How many bytes to read now, at least one; none when the connection has ended.
+    /// Number of bytes to read now, at least one; none when the connection has ended.
     fn wait_window(&self, stream: &Stream, socket: &Socket) -> Option<usize> {
         loop {
             let window = self.session().window(stream.channel);
@@ -258,19 +258,19 @@ impl Mux {
             }
             self.flush_once();
         }
-        for Watched { stream, .. } in poller.take_all() {
-            self.update(&stream, StreamState::failed);
+        for WatchedStream { stream, .. } in poller.take_all() {
+            self.update(&stream, StreamState::on_failed);
         }
     }
 
     fn carry_quiet_stream(
         self: &Arc<Self>,
         poller: &Poller,
-        Watched {
+        WatchedStream {
             token,
             stream,
             socket,
-        }: Watched,
+        }: WatchedStream,
         buffer: &mut [u8],
     ) {
         match self.carry_piece(&stream, &socket, buffer) {

@@ -22,7 +22,7 @@ use crate::tunnel::ws::WsWriter;
 const TURN: usize = 16 * 1024;
 
 /// Requests without an answer from which on nothing more is told. Default 16: the keep-alive needs room.
-const MOST_TOLD: usize = 16;
+const MAX_UNANSWERED: usize = 16;
 
 /// A connection that carries many streams.
 pub(in crate::tunnel) struct Mux {
@@ -92,14 +92,14 @@ impl Mux {
         self.end.get().is_some()
     }
 
-    /// Why it has ended.
+    /// Reason that it has ended.
     pub(super) fn reason(&self) -> End {
         self.end.get().cloned().unwrap_or(End::Stopped)
     }
 
     /// The connection is in use from now on: its deadline is lifted.
-    pub(in crate::tunnel) fn ready(&self) {
-        self.timers().ready(Instant::now());
+    pub(in crate::tunnel) fn mark_ready(&self) {
+        self.timers().mark_ready(Instant::now());
         self.wake_writer();
     }
 
@@ -134,17 +134,17 @@ impl Mux {
     }
 
     /// Tells the peer something in the data of a ping, which programs of others ignore. False if it is not sent.
-    pub(in crate::tunnel) fn tell(&self, data: &[u8]) -> bool {
+    pub(in crate::tunnel) fn notify(&self, data: &[u8]) -> bool {
         let mut session = self.session();
-        let is_told = session.unanswered() < MOST_TOLD
+        let is_sent = session.unanswered() < MAX_UNANSWERED
             && session.request("ping", data, Instant::now()).is_ok();
         drop(session);
         self.flush();
-        is_told
+        is_sent
     }
 
     /// Something has come from the peer.
-    pub(super) fn heard(&self, now: Instant) {
+    pub(super) fn note_heard(&self, now: Instant) {
         let mut timers = self.timers();
         timers.hear(now);
         if std::mem::take(&mut timers.is_probed) {
@@ -153,7 +153,7 @@ impl Mux {
     }
 
     /// Notes a round trip.
-    pub(in crate::tunnel) fn timed(&self, round_trip: Duration) {
+    pub(in crate::tunnel) fn note_round_trip(&self, round_trip: Duration) {
         let micros = u64::try_from(round_trip.as_micros())
             .unwrap_or(u64::MAX)
             .max(1);

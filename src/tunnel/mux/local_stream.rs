@@ -54,12 +54,12 @@ pub struct StreamEnd {
 impl StreamEnd {
     /// Nothing more comes or goes: whoever waits for it is woken.
     pub fn end(&self) {
-        self.mux.update(&self.stream, StreamState::broken);
+        self.mux.update(&self.stream, StreamState::on_broken);
         self.mux.flush();
     }
 }
 
-/// Why there is no stream.
+/// Reason that there is no stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -195,7 +195,8 @@ impl LocalStream {
         // A channel that is gone needs no EOF.
         let _ = self.mux.session().eof(self.stream.channel);
         self.mux.flush();
-        self.mux.update(&self.stream, |state| state.finished(true));
+        self.mux
+            .update(&self.stream, |state| state.on_finished(true));
     }
 
     /// Where one thread carries many streams: `waker` is woken from now on when there is something to
@@ -289,7 +290,7 @@ impl LocalStream {
 
 impl Drop for LocalStream {
     fn drop(&mut self) {
-        self.mux.update(&self.stream, StreamState::broken);
+        self.mux.update(&self.stream, StreamState::on_broken);
         if self.is_deferred {
             self.mux.flush_soon();
         } else {

@@ -134,7 +134,7 @@ impl Mux {
     /// Where the channel leads may not be dialled.
     fn forbid(self: &Arc<Self>, stream: &Arc<Stream>) -> Result<(), Error> {
         log::debug!("stream refused: its target is postern itself");
-        self.target_missed();
+        self.report_target_missed();
         self.refuse_offered(
             stream,
             ChannelOpenFailure::AdministrativelyProhibited,
@@ -150,7 +150,7 @@ impl Mux {
     ) -> Result<(), Error> {
         let is_full = why == ChannelOpenFailure::ResourceShortage;
         self.options.traffic.count_refused(is_full);
-        self.update(stream, StreamState::failed);
+        self.update(stream, StreamState::on_failed);
         self.session().refuse(stream.channel, why, text)
     }
 
@@ -159,18 +159,18 @@ impl Mux {
         match outcome.and_then(|socket| target::still_permitted(socket, may_dial)) {
             Ok(socket) => match Socket::new(socket) {
                 Ok(socket) => self.carry_when_attached(stream, socket),
-                Err(_) => self.update(stream, StreamState::failed),
+                Err(_) => self.update(stream, StreamState::on_failed),
             },
             Err(error) => {
                 log::debug!("cannot connect to a target: {error}");
                 self.options.traffic.count_refused(false);
-                self.target_missed();
-                self.update(stream, StreamState::failed);
+                self.report_target_missed();
+                self.update(stream, StreamState::on_failed);
             }
         }
     }
 
-    fn target_missed(&self) {
+    fn report_target_missed(&self) {
         if let Some(missed) = &self.options.target_missed {
             // One message is enough.
             let _ = missed.try_send(());
@@ -233,7 +233,7 @@ impl Mux {
 
     /// The client has confirmed the channel.
     pub(super) fn opened(self: &Arc<Self>, stream: &Arc<Stream>) {
-        let mut effects = stream.state().opened();
+        let mut effects = stream.state().on_opened();
         let visitor = effects.visitor.take();
         self.apply(stream, effects);
         match visitor.map(Socket::new) {
@@ -242,7 +242,7 @@ impl Mux {
                     self.carry_visitor(stream, socket);
                 }
             }
-            Some(Err(_)) => self.update(stream, StreamState::failed),
+            Some(Err(_)) => self.update(stream, StreamState::on_failed),
             None => {}
         }
     }

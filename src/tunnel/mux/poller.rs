@@ -29,7 +29,7 @@ pub(super) struct Poller {
 
 #[derive(Default)]
 struct Watching {
-    streams: HashMap<u64, Watched>,
+    streams: HashMap<u64, WatchedStream>,
     last_token: u64,
     /// The connection has ended: nothing is added any more.
     closed: bool,
@@ -37,7 +37,7 @@ struct Watching {
 
 /// A stream in the poller.
 #[derive(Clone)]
-pub(super) struct Watched {
+pub(super) struct WatchedStream {
     pub(super) token: u64,
     pub(super) stream: Arc<Stream>,
     pub(super) socket: Arc<Socket>,
@@ -62,7 +62,7 @@ impl Poller {
         }
         watching.last_token += 1;
         let token = watching.last_token;
-        let watched = Watched {
+        let watched = WatchedStream {
             token,
             stream: Arc::clone(stream),
             socket: Arc::clone(socket),
@@ -82,7 +82,7 @@ impl Poller {
         self.watching().streams.remove(&token);
     }
 
-    pub(super) fn find(&self, token: u64) -> Option<Watched> {
+    pub(super) fn find(&self, token: u64) -> Option<WatchedStream> {
         self.watching().streams.get(&token).cloned()
     }
 
@@ -92,7 +92,7 @@ impl Poller {
         self.waker.wake();
     }
 
-    pub(super) fn take_all(&self) -> impl Iterator<Item = Watched> + use<> {
+    pub(super) fn take_all(&self) -> impl Iterator<Item = WatchedStream> + use<> {
         std::mem::take(&mut self.watching().streams).into_values()
     }
 

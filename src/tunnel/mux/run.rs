@@ -22,8 +22,8 @@ pub(in crate::tunnel) trait Handler {
     /// Deals with an event, on the reading thread; an error ends the connection.
     fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End>;
 
-    /// Takes what the peer has told in a ping ([`Mux::tell`]), on the reading thread.
-    fn notified(&mut self, _data: &[u8]) {}
+    /// Takes a notice of the peer in a ping ([`Mux::notify`]), on the reading thread.
+    fn on_notice(&mut self, _data: &[u8]) {}
 }
 
 impl Mux {
@@ -67,12 +67,12 @@ impl Mux {
         loop {
             match ws.read(reader.space()) {
                 Ok(0) => return End::Link("the other end closed the connection".into()),
-                Ok(count) => reader.filled(count),
+                Ok(count) => reader.mark_filled(count),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return End::Link(in_words(error)),
             }
             let now = Instant::now();
-            self.heard(now);
+            self.note_heard(now);
             loop {
                 let step = match reader.next(now, || self.session()) {
                     Ok(None) => break,
@@ -99,11 +99,11 @@ impl Mux {
             }
             Event::Data { channel, data } => {
                 let is_held_back = self.is_held_back();
-                self.update_at(channel, |state| state.data(data, is_held_back));
+                self.update_at(channel, |state| state.on_data(data, is_held_back));
             }
-            Event::Eof { channel } => self.update_at(channel, StreamState::eof),
+            Event::Eof { channel } => self.update_at(channel, StreamState::on_eof),
             Event::Closed { channel } => match self.stream(channel) {
-                Some(stream) => self.update(&stream, StreamState::closed),
+                Some(stream) => self.update(&stream, StreamState::on_closed),
                 None => self.close_channel(channel),
             },
             Event::Writable { channel } => {
@@ -121,7 +121,7 @@ impl Mux {
                 self.options.traffic.count_refused(is_full);
                 let stream = self.streams().remove(&channel);
                 if let Some(stream) = stream {
-                    self.update(&stream, |state| state.refused(is_full));
+                    self.update(&stream, |state| state.on_refused(is_full));
                 }
             }
             Event::GlobalRequest {
@@ -131,11 +131,11 @@ impl Mux {
             } => {
                 self.answer(id, true, b"pong")?;
                 if !data.is_empty() {
-                    handler.notified(data);
+                    handler.on_notice(data);
                 }
             }
-            Event::RequestReply { id, round_trip, .. } if self.timers().answered(id) => {
-                self.timed(round_trip);
+            Event::RequestReply { id, round_trip, .. } if self.timers().take_answer(id) => {
+                self.note_round_trip(round_trip);
                 // The writer thread sleeps until this answer is late; now the next ping counts.
                 self.timers_changed.notify_all();
             }

@@ -62,13 +62,13 @@ pub(super) struct Effects {
 /// How far a stream is.
 #[derive(Default)]
 pub(super) struct StreamState {
-    opening: Opening,
+    opening: OpeningState,
     socket: Option<Arc<Socket>>,
     local: Option<LocalEnd>,
     queue: Queue,
     drain: Drain,
     peer: Peer,
-    down: Down,
+    down: DownState,
     up_done: bool,
     /// The channel has called its stream: it takes more.
     writable: bool,
@@ -80,7 +80,7 @@ pub(super) struct StreamState {
 }
 
 #[derive(Default)]
-enum Opening {
+enum OpeningState {
     /// The peer has not confirmed the channel: nothing of the visitor is read so far.
     Asked {
         visitor: Option<TcpStream>,
@@ -93,7 +93,7 @@ enum Opening {
     },
 }
 
-impl Opening {
+impl OpeningState {
     fn asked(visitor: Option<TcpStream>) -> Self {
         let since = Instant::now();
         Self::Asked { visitor, since }
@@ -134,7 +134,7 @@ enum Peer {
 }
 
 #[derive(Default, PartialEq, Eq)]
-enum Down {
+enum DownState {
     #[default]
     Open,
     /// The socket has everything, with its end.
@@ -154,7 +154,7 @@ impl StreamState {
     /// The peer was asked for a channel for a visitor.
     pub(super) fn asked_for(visitor: TcpStream, permit: StreamPermit) -> Self {
         Self {
-            opening: Opening::asked(Some(visitor)),
+            opening: OpeningState::asked(Some(visitor)),
             ..Self::offered(permit)
         }
     }
@@ -162,7 +162,7 @@ impl StreamState {
     /// The peer was asked for a channel that is used in this process, which waits for `readable`.
     pub(super) fn asked_for_local(readable: Arc<Waker>) -> Self {
         Self {
-            opening: Opening::asked(None),
+            opening: OpeningState::asked(None),
             ..Self::used_here(readable)
         }
     }
@@ -189,16 +189,16 @@ impl StreamState {
     }
 
     pub(super) fn is_asked(&self) -> bool {
-        matches!(self.opening, Opening::Asked { .. }) && !self.dead
+        matches!(self.opening, OpeningState::Asked { .. }) && !self.dead
     }
 
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.opening, Opening::Open) && !self.dead
+        matches!(self.opening, OpeningState::Open) && !self.dead
     }
 
     /// True if the peer has refused the channel since it has as many as it takes.
     pub(super) fn found_full(&self) -> bool {
-        matches!(self.opening, Opening::Refused { is_full: true })
+        matches!(self.opening, OpeningState::Refused { is_full: true })
     }
 
     pub(super) fn is_dead(&self) -> bool {
@@ -211,15 +211,15 @@ impl StreamState {
 
     /// True if a visitor has waited too long for the peer.
     pub(super) fn is_late(&self, now: Instant) -> bool {
-        matches!(&self.opening, Opening::Asked { visitor: Some(_), since }
+        matches!(&self.opening, OpeningState::Asked { visitor: Some(_), since }
             if now.saturating_duration_since(*since) >= OPEN_WITHIN)
     }
 
     /// Data has come: it goes to the socket as far as that takes it at once, or where streams are held back to a drain
     /// thread alone.
-    pub(super) fn data(&mut self, bytes: &[u8], is_held_back: bool) -> Effects {
+    pub(super) fn on_data(&mut self, bytes: &[u8], is_held_back: bool) -> Effects {
         let mut effects = Effects::default();
-        if self.down != Down::Open {
+        if self.down != DownState::Open {
             return effects;
         }
         if self.local.is_some() {
@@ -233,7 +233,7 @@ impl StreamState {
             None => Ok(0),
         };
         let Ok(taken) = taken else {
-            return self.broken();
+            return self.on_broken();
         };
         effects.consumed = taken;
         let rest = bytes.get(taken..).expect("no more is taken than there is");
@@ -245,7 +245,7 @@ impl StreamState {
     }
 
     /// The peer sends no more data.
-    pub(super) fn eof(&mut self) -> Effects {
+    pub(super) fn on_eof(&mut self) -> Effects {
         if self.peer == Peer::Sending {
             self.peer = Peer::Ended;
         }
@@ -253,7 +253,7 @@ impl StreamState {
     }
 
     /// The peer has closed the channel.
-    pub(super) fn closed(&mut self) -> Effects {
+    pub(super) fn on_closed(&mut self) -> Effects {
         self.peer = Peer::Closed;
         Effects {
             freed: self.freed_here(),
@@ -262,10 +262,10 @@ impl StreamState {
     }
 
     /// The peer has confirmed the channel; the visitor, if it is one, is in the effects.
-    pub(super) fn opened(&mut self) -> Effects {
-        let visitor = match std::mem::replace(&mut self.opening, Opening::Open) {
-            Opening::Asked { visitor, .. } => visitor,
-            Opening::Open | Opening::Refused { .. } => None,
+    pub(super) fn on_opened(&mut self) -> Effects {
+        let visitor = match std::mem::replace(&mut self.opening, OpeningState::Open) {
+            OpeningState::Asked { visitor, .. } => visitor,
+            OpeningState::Open | OpeningState::Refused { .. } => None,
         };
         Effects {
             visitor,
@@ -275,9 +275,9 @@ impl StreamState {
     }
 
     /// The peer has refused the channel, perhaps since it has as many as it takes.
-    pub(super) fn refused(&mut self, is_full: bool) -> Effects {
+    pub(super) fn on_refused(&mut self, is_full: bool) -> Effects {
         let effects = self.turn_away();
-        self.opening = Opening::Refused { is_full };
+        self.opening = OpeningState::Refused { is_full };
         self.released = true;
         effects
     }
@@ -317,11 +317,11 @@ impl StreamState {
     /// There is a socket for what has come and will come; false when that was the end of it.
     pub(super) fn attach(&mut self, socket: &Arc<Socket>) -> (bool, Effects) {
         if self.dead {
-            return (false, self.failed());
+            return (false, self.on_failed());
         }
         self.socket = Some(Arc::clone(socket));
         let Ok(consumed) = self.queue.write_to(|bytes| socket.write_now(bytes)) else {
-            return (false, self.failed());
+            return (false, self.on_failed());
         };
         let mut effects = self.advance();
         if !self.queue.is_empty() {
@@ -332,12 +332,12 @@ impl StreamState {
     }
 
     /// Nothing more comes up. `well` when that was the end of what there was to send.
-    pub(super) fn finished(&mut self, well: bool) -> Effects {
+    pub(super) fn on_finished(&mut self, well: bool) -> Effects {
         self.up_done = true;
         let effects = if well || self.peer == Peer::Closed {
             self.advance()
         } else {
-            self.broken()
+            self.on_broken()
         };
         let has_more = self.local.is_some();
         Effects {
@@ -347,18 +347,18 @@ impl StreamState {
     }
 
     /// There is no socket, and will be none.
-    pub(super) fn failed(&mut self) -> Effects {
+    pub(super) fn on_failed(&mut self) -> Effects {
         Effects {
             freed: self.permit.take(),
-            ..self.broken()
+            ..self.on_broken()
         }
     }
 
     /// The socket is of no use any more.
-    pub(super) fn broken(&mut self) -> Effects {
+    pub(super) fn on_broken(&mut self) -> Effects {
         self.up_done = true;
-        if self.down == Down::Open {
-            self.down = Down::Broken;
+        if self.down == DownState::Open {
+            self.down = DownState::Broken;
         }
         self.dead = true;
         self.queue.clear();
@@ -372,7 +372,7 @@ impl StreamState {
     /// The drain thread could not write, or could not be started.
     pub(super) fn drain_broke(&mut self) -> Effects {
         self.drain = Drain::None;
-        self.broken()
+        self.on_broken()
     }
 
     /// Reads what has come for this process; 0 at the end of the target's bytes.
@@ -424,7 +424,7 @@ impl StreamState {
     }
 
     fn nothing_to_read(&self) -> io::Result<usize> {
-        if self.down == Down::Whole {
+        if self.down == DownState::Whole {
             Ok(0)
         } else if self.dead {
             Err(io::ErrorKind::ConnectionAborted.into())
@@ -474,7 +474,10 @@ impl StreamState {
 
     /// True if an idle drain thread has something to wait for.
     pub(super) fn awaits_data(&self) -> bool {
-        self.queue.is_empty() && !self.dead && self.down == Down::Open && self.peer == Peer::Sending
+        self.queue.is_empty()
+            && !self.dead
+            && self.down == DownState::Open
+            && self.peer == Peer::Sending
     }
 
     /// An idle drain thread has waited: it ends, unless there is something to write.
@@ -494,17 +497,17 @@ impl StreamState {
             ..Effects::default()
         };
         let is_closed = self.peer == Peer::Closed;
-        if self.down != Down::Open {
+        if self.down != DownState::Open {
             effects.linger = is_closed && !self.up_done && !self.released && self.socket.is_some();
         } else if self.peer != Peer::Sending
             && self.is_drained()
             && (self.socket.is_some() || self.local.is_some())
         {
-            self.down = Down::Whole;
+            self.down = DownState::Whole;
             effects.shut = self.shut(Shutdown::Write);
             effects.linger = is_closed && !self.up_done && self.socket.is_some();
         }
-        if self.down != Down::Open && (self.up_done || is_closed) && !self.released {
+        if self.down != DownState::Open && (self.up_done || is_closed) && !self.released {
             self.released = true;
             effects.close_channel = true;
         }
@@ -531,8 +534,8 @@ impl StreamState {
 
     fn turn_away(&mut self) -> Effects {
         let visitor = match &mut self.opening {
-            Opening::Asked { visitor, .. } => visitor.take(),
-            Opening::Open | Opening::Refused { .. } => None,
+            OpeningState::Asked { visitor, .. } => visitor.take(),
+            OpeningState::Open | OpeningState::Refused { .. } => None,
         };
         Effects {
             freed: visitor.as_ref().and_then(|_| self.permit.take()),

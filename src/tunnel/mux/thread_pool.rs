@@ -20,10 +20,10 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// The threads of one connection.
 #[derive(Default)]
-pub(super) struct ThreadPool(Arc<Pool>);
+pub(super) struct ThreadPool(Arc<PoolState>);
 
 #[derive(Default)]
-struct Pool {
+struct PoolState {
     threads: Permits,
     jobs: Mutex<Jobs>,
     wake: Condvar,
@@ -68,7 +68,7 @@ impl ThreadPool {
     }
 }
 
-impl Pool {
+impl PoolState {
     fn work(&self, first: Job) {
         let mut next = Some(first);
         while let Some(job) = next {

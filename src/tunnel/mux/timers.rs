@@ -65,7 +65,7 @@ impl Timers {
         }
     }
 
-    pub(super) fn ready(&mut self, now: Instant) {
+    pub(super) fn mark_ready(&mut self, now: Instant) {
         self.ready_by = None;
         // The first at once: windows grow by the round trip, which the server has not measured yet.
         self.ping_at = self.keepalive.map(|_| now);
@@ -87,12 +87,12 @@ impl Timers {
         self.ping_at = Some(now);
     }
 
-    pub(super) fn pinged(&mut self, id: RequestId, now: Instant) {
+    pub(super) fn note_ping(&mut self, id: RequestId, now: Instant) {
         self.asked = Some((id, now));
     }
 
     /// True if this is the answer to the ping.
-    pub(super) fn answered(&mut self, id: RequestId) -> bool {
+    pub(super) fn take_answer(&mut self, id: RequestId) -> bool {
         let is_ours = self.asked.is_some_and(|(asked, _)| asked == id);
         if is_ours {
             self.asked = None;
@@ -116,7 +116,7 @@ impl Timers {
         if self.answer_by().is_some_and(|by| by <= now) {
             return Err(End::Silent(self.answer_within));
         }
-        if self.has_jumped(now) && self.ready_by.is_none() {
+        if self.detect_jump(now) && self.ready_by.is_none() {
             self.ping_at = Some(now);
         }
         let ping = self.asked.is_none() && self.ping_at.is_some_and(|at| at <= now);
@@ -158,7 +158,7 @@ impl Timers {
         Some(since.max(self.heard) + self.answer_within)
     }
 
-    fn has_jumped(&mut self, now: Instant) -> bool {
+    fn detect_jump(&mut self, now: Instant) -> bool {
         let wall = SystemTime::now();
         let (last, last_wall) = std::mem::replace(&mut self.compared, (now, wall));
         let passed = now.saturating_duration_since(last);

@@ -51,7 +51,7 @@ impl Mux {
             // Noted under the session's lock: its answer must not come before.
             let mut session = self.session();
             match session.request("ping", b"", now) {
-                Ok(id) => self.timers().pinged(id, now),
+                Ok(id) => self.timers().note_ping(id, now),
                 // Too early, or too many unanswered: those have deadlines of their own.
                 Err(error) => log::debug!("no keep-alive: {error}"),
             }

@@ -37,12 +37,12 @@ pub(super) struct Clients {
 struct ClientTable {
     next: u64,
     /// In the order in which they came.
-    all: BTreeMap<u64, Client>,
-    /// How many of them have not logged in.
+    all: BTreeMap<u64, ClientEntry>,
+    /// Number of clients that have not logged in.
     pending: usize,
 }
 
-struct Client {
+struct ClientEntry {
     source: IpAddr,
     login: ClientLogin,
 }
@@ -99,7 +99,7 @@ impl Clients {
         let login = ClientLogin::Pending(evicted.clone());
         table.next += 1;
         table.pending += 1;
-        table.all.insert(id, Client { source, login });
+        table.all.insert(id, ClientEntry { source, login });
         ClientPermit {
             clients: self.clone(),
             id,
@@ -109,7 +109,7 @@ impl Clients {
 
     /// The connections that have logged in as `holder`.
     pub(super) fn connections(&self, holder: &str) -> Vec<Arc<Mux>> {
-        let mux = |client: &Client| match &client.login {
+        let mux = |client: &ClientEntry| match &client.login {
             ClientLogin::Done(name, mux) if name == holder => Some(Arc::clone(mux)),
             _ => None,
         };
@@ -149,7 +149,7 @@ impl ClientTable {
     }
 
     /// Takes out the oldest of these clients that has not logged in: the signal that ends it.
-    fn evict_pending(&mut self, among: impl Fn(&Client) -> bool) -> Option<Cancel> {
+    fn evict_pending(&mut self, among: impl Fn(&ClientEntry) -> bool) -> Option<Cancel> {
         let mut all = self.all.iter().filter(|(_, client)| among(client));
         let (id, signal) = all.find_map(|(id, client)| match &client.login {
             ClientLogin::Pending(signal) => Some((*id, signal.clone())),
@@ -160,7 +160,7 @@ impl ClientTable {
         Some(signal)
     }
 
-    fn take_out(&mut self, id: u64) -> Option<Client> {
+    fn take_out(&mut self, id: u64) -> Option<ClientEntry> {
         let client = self.all.remove(&id)?;
         self.pending -= usize::from(matches!(client.login, ClientLogin::Pending(_)));
         Some(client)

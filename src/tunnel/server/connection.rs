@@ -26,7 +26,8 @@ const CROWDED: &str = "server: too many connections with this login";
 /// Serves one connection until it ends; `request` is the one that another listener has read from it.
 pub(super) fn run(
     state: &Arc<ServerState>,
-    (socket, request): (TcpStream, Option<UpgradeRequest>),
+    socket: TcpStream,
+    request: Option<UpgradeRequest>,
     peer: SocketAddr,
     permit: &ClientPermit,
 ) {
@@ -40,7 +41,7 @@ pub(super) fn run(
         }
     };
     match accepted {
-        Ok(Accepted::WebSocket(from, to)) => serve(state, peer, permit, (from, to)),
+        Ok(Accepted::WebSocket(from, to)) => serve(state, peer, permit, from, to),
         Ok(Accepted::Answered(status)) => log::debug!("{peer}: answered with {status}"),
         Err(error) => log::debug!("{peer}: {error}"),
     }
@@ -50,7 +51,8 @@ fn serve(
     state: &Arc<ServerState>,
     peer: SocketAddr,
     permit: &ClientPermit,
-    (from, to): (ws::WsReader, ws::WsWriter),
+    from: ws::WsReader,
+    to: ws::WsWriter,
 ) {
     let (session, reader, writer) = match ssh::server(&state.ssh, Arc::clone(&state.keys)) {
         Ok(ends) => ends,
@@ -77,7 +79,7 @@ fn serve(
     let _cut = state.cut.watch(move || cut.cut());
     let evicted = Arc::clone(&mux);
     let _evicted = permit.evicted().watch(move || evicted.cut());
-    let mut client = Client {
+    let mut client = ConnectionHandler {
         state,
         peer,
         permit,
@@ -85,7 +87,7 @@ fn serve(
     };
     let end = mux.run(reader, from, &mut client);
     for (holder, port) in state.ports.release(&mux) {
-        state.policy.left(&holder, port);
+        state.policy.on_left(&holder, port);
     }
     log::debug!("{peer}: ended: {end:?}");
 }
@@ -98,14 +100,14 @@ enum HandshakePhase {
     Up,
 }
 
-struct Client<'a> {
+struct ConnectionHandler<'a> {
     state: &'a ServerState,
     peer: SocketAddr,
     permit: &'a ClientPermit,
     phase: HandshakePhase,
 }
 
-impl Handler for Client<'_> {
+impl Handler for ConnectionHandler<'_> {
     fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End> {
         match event {
             Event::PasswordAuth { user, password } => self.login(mux, user, password),
@@ -126,7 +128,7 @@ impl Handler for Client<'_> {
     }
 }
 
-impl Client<'_> {
+impl ConnectionHandler<'_> {
     fn login(&mut self, mux: &Arc<Mux>, user: &str, password: &str) -> Result<(), End> {
         let holder = self.state.policy.login(user, password, self.peer);
         let admitted = holder.is_some();
@@ -147,7 +149,7 @@ impl Client<'_> {
             count(&stats.logins_refused);
             let peer = self.peer;
             self.state
-                .tell_turned_away(format_args!("{peer}: login refused"));
+                .log_refused(format_args!("{peer}: login refused"));
             mux.pause(AFTER_REFUSAL);
         }
         mux.session().answer_auth(admitted).map_err(End::Protocol)
@@ -172,12 +174,12 @@ impl Client<'_> {
         match outcome {
             Ok(()) => {
                 self.phase = HandshakePhase::Up;
-                mux.ready();
+                mux.mark_ready();
             }
             // The client is the one to leave; it has until the deadline.
             Err(text) => {
                 let peer = self.peer;
-                self.state.tell_turned_away(format_args!("{peer}: {text}"));
+                self.state.log_refused(format_args!("{peer}: {text}"));
                 self.state.ports.release(mux);
             }
         }
@@ -206,11 +208,11 @@ impl Client<'_> {
 
     fn take(&self, mux: &Arc<Mux>, holder: &str, remote: &Remote, grant: Grant) -> io::Result<()> {
         let ports = &self.state.ports;
-        let visits = || self.state.policy.visits(holder, remote);
+        let access = || self.state.policy.port_access(holder, remote);
         match grant {
             Grant::Denied => Err(io::ErrorKind::PermissionDenied.into()),
-            Grant::Listen => ports.bind(remote, holder, visits(), mux),
-            Grant::ListenAt(address) => ports.bind_at(address, remote, (holder, visits()), mux),
+            Grant::Listen => ports.bind(remote, holder, access(), mux),
+            Grant::ListenAt(address) => ports.bind_at(address, remote, holder, access(), mux),
             Grant::Held => ports.hold(remote, holder, mux),
         }
     }

@@ -63,7 +63,7 @@ impl Server {
         });
         let of_thread = Arc::clone(&state);
         let accept = move |accepted: io::Result<(TcpStream, SocketAddr)>| {
-            let taken = accepted.and_then(|(socket, peer)| take(&of_thread, (socket, None), peer));
+            let taken = accepted.and_then(|(socket, peer)| take(&of_thread, socket, None, peer));
             taken.err().map(|error| {
                 log::warn!("client refused: {error}");
                 AFTER_ERROR
@@ -139,7 +139,7 @@ impl Intake {
         peer: SocketAddr,
         request: UpgradeRequest,
     ) -> Result<(), Refusal> {
-        let taken = take(&self.0, (socket, Some(request)), peer);
+        let taken = take(&self.0, socket, Some(request), peer);
         let is_taken = taken.unwrap_or_else(|error| {
             log::warn!("client refused: {error}");
             false
@@ -152,7 +152,8 @@ impl Intake {
 /// Serves a client on a thread of its own; false if it may not come now.
 fn take(
     state: &Arc<ServerState>,
-    client: (TcpStream, Option<UpgradeRequest>),
+    socket: TcpStream,
+    request: Option<UpgradeRequest>,
     peer: SocketAddr,
 ) -> io::Result<bool> {
     let Some(working) = state.working.lock().clone() else {
@@ -160,13 +161,13 @@ fn take(
     };
     let Some(permit) = state.clients.take(peer.ip()) else {
         count(&state.stats.turned_away);
-        state.tell_turned_away(format_args!("{peer}: refused: too many connections"));
+        state.log_refused(format_args!("{peer}: refused: too many connections"));
         return Ok(false);
     };
     let state = Arc::clone(state);
     // A connection's reading thread; ends with the connection.
     spawn(Thread::TunnelClient, move || {
-        connection::run(&state, client, peer, &permit);
+        connection::run(&state, socket, request, peer, &permit);
         drop((permit, working));
     })?;
     Ok(true)

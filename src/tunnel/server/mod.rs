@@ -15,7 +15,7 @@ mod users;
 pub use super::mux::{LocalStream, OpenError, StreamEnd, TokenBucket, Traffic, VisitStats};
 pub use listener::{Intake, Server};
 pub use opener::Opener;
-pub use policy::{Grant, Policy, Visits};
+pub use policy::{Grant, Policy, PortAccess};
 pub use settings::{CONFIG_WITHIN, LOGIN_WITHIN, Settings, Timeouts};
 pub use stats::{ClientCounts, ServerStats};
 pub use users::Users;

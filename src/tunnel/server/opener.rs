@@ -40,7 +40,7 @@ impl Opener {
         self.0.ports.all_held()
     }
 
-    /// How many clients there are.
+    /// Number of clients.
     pub fn client_counts(&self) -> ClientCounts {
         self.0.clients.counts()
     }
@@ -76,9 +76,9 @@ impl Opener {
     }
 
     /// Tells the client that holds this port something, which only a postern understands; false if nobody is told.
-    pub(crate) fn tell(&self, holder: &str, port: u16, data: &[u8]) -> bool {
+    pub(crate) fn notify(&self, holder: &str, port: u16, data: &[u8]) -> bool {
         let mux = self.0.ports.holder(holder, port);
-        mux.is_some_and(|mux| mux.tell(data))
+        mux.is_some_and(|mux| mux.notify(data))
     }
 
     /// Ends the connection that `holder` holds this port over: its client has to ask for it again.

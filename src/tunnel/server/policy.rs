@@ -7,7 +7,7 @@ use crate::tunnel::mux::{TokenBucket, VisitStats};
 use crate::tunnel::remote::Remote;
 
 /// Decides about logins and remotes. Called on the thread of the client's connection, at most once
-/// a login and a remote (but for [`Policy::visits`]); it may be asked by many connections at once.
+/// a login and a remote (but for [`Policy::port_access`]); it may be asked by many connections at once.
 pub trait Policy: Send + Sync {
     /// Checks a login. The answer is the name that what the client gets is held under: whoever
     /// comes with the same name takes over what its dead connection still holds. `None` refuses.
@@ -23,8 +23,8 @@ pub trait Policy: Send + Sync {
 
     /// Returns who may visit a port that `holder` listens on, and its counters. By default everybody, and
     /// nobody looks at it.
-    fn visits(&self, _holder: &str, _remote: &Remote) -> Visits {
-        Visits {
+    fn port_access(&self, _holder: &str, _remote: &Remote) -> PortAccess {
+        PortAccess {
             may_come: Box::new(|_| true),
             refusal: |_| Vec::new(),
             stats: Arc::default(),
@@ -32,11 +32,11 @@ pub trait Policy: Send + Sync {
     }
 
     /// The connection over which `holder` held this port, or listened on it, has ended. By default nobody minds.
-    fn left(&self, _holder: &str, _port: u16) {}
+    fn on_left(&self, _holder: &str, _port: u16) {}
 }
 
-/// The visits of a port.
-pub struct Visits {
+/// Access to a port, and its counters.
+pub struct PortAccess {
     /// True if somebody may come from this address; asked at each visit, before a byte is read.
     pub may_come: Box<dyn Fn(IpAddr) -> bool + Send + Sync>,
     /// Message for the client about a visitor who may not come, as data of a ping; empty if it is told nothing.

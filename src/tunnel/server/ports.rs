@@ -9,7 +9,8 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::policy::Visits;
+use super::policy::PortAccess;
+
 use super::stats::{ServerStats, count};
 use crate::http::source as source_of;
 use crate::net::Acceptor;
@@ -75,12 +76,12 @@ impl Ports {
         &self,
         remote: &Remote,
         owner: &str,
-        visits: Visits,
+        access: PortAccess,
         mux: &Arc<Mux>,
     ) -> io::Result<()> {
         let addresses = resolve(&remote.local_host, remote.local_port)?;
         let address = *addresses.first().expect("a resolved host has an address");
-        self.bind_at(address, remote, (owner, visits), mux)
+        self.bind_at(address, remote, owner, access, mux)
     }
 
     /// Listens on `address` for `mux`. A port that its owner's dead connection still holds is
@@ -89,7 +90,8 @@ impl Ports {
         &self,
         address: SocketAddr,
         remote: &Remote,
-        (owner, visits): (&str, Visits),
+        owner: &str,
+        access: PortAccess,
         mux: &Arc<Mux>,
     ) -> io::Result<()> {
         let key = PortKey::Address(address);
@@ -99,7 +101,7 @@ impl Ports {
         let visitors = PortListener {
             mux: Arc::clone(mux),
             target: Arc::clone(&target),
-            visits,
+            access,
             permits: Arc::clone(&self.permits),
             of_owner: self.permits.of_holders.of(owner.to_owned()),
             stats: Arc::clone(&self.stats),
@@ -274,7 +276,7 @@ impl fmt::Display for PortKey {
 struct PortListener {
     mux: Arc<Mux>,
     target: Arc<str>,
-    visits: Visits,
+    access: PortAccess,
     permits: Arc<VisitorPermits>,
     /// Permits of all ports of its holder.
     of_owner: Permits,
@@ -302,18 +304,18 @@ impl PortListener {
 
     fn serve(&self, visitor: TcpStream, address: IpAddr) {
         count(&self.stats.visitors);
-        if !(self.visits.may_come)(address) {
+        if !(self.access.may_come)(address) {
             count(&self.stats.not_allowed);
-            let refusal = (self.visits.refusal)(address);
+            let refusal = (self.access.refusal)(address);
             if !refusal.is_empty() {
-                self.mux.tell(&refusal);
+                self.mux.notify(&refusal);
             }
             return log::debug!("visitor from {address} refused: not allowed here");
         }
         match self.permits.take(&self.of_owner, address) {
             Some(permits) => {
                 self.mux
-                    .serve_visitor(visitor, &self.target, &self.visits.stats, permits)
+                    .serve_visitor(visitor, &self.target, &self.access.stats, permits)
             }
             None => {
                 count(&self.stats.too_many);

@@ -39,7 +39,7 @@ pub(super) struct ServerState {
 
 impl ServerState {
     /// Logs a refusal, with a limit: refused clients can come any number of times, and must not fill the disk.
-    pub(super) fn tell_turned_away(&self, line: fmt::Arguments<'_>) {
+    pub(super) fn log_refused(&self, line: fmt::Arguments<'_>) {
         let others = "refused clients";
         self.turned_away.info(module_path!(), others, line);
     }

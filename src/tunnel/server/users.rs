@@ -18,20 +18,20 @@ const PATTERN_CAP: usize = 1024 * 1024;
 pub struct Users {
     users: BTreeMap<String, User>,
     /// Secret that an unknown name's password is compared with: as much work as for a known one.
-    decoy: Secret,
+    decoy: PasswordDigest,
 }
 
 impl Default for Users {
     fn default() -> Self {
         Self {
             users: BTreeMap::new(),
-            decoy: Secret::new(""),
+            decoy: PasswordDigest::new(""),
         }
     }
 }
 
 struct User {
-    password: Secret,
+    password: PasswordDigest,
     allowed: Vec<Pattern>,
 }
 
@@ -43,12 +43,12 @@ enum Pattern {
 }
 
 /// A password's keyed digest: comparing it tells neither its length nor where a difference lies by the time it takes.
-struct Secret {
+struct PasswordDigest {
     key: hmac::Key,
     tag: hmac::Tag,
 }
 
-impl Secret {
+impl PasswordDigest {
     fn new(password: &str) -> Self {
         let mut random = [0; 32];
         // The key only has to be unknown to whoever measures; without random bytes the tag is still no password.
@@ -158,7 +158,7 @@ fn read(credentials: &str, allowed: Vec<Pattern>) -> Result<(String, User), Stri
         Some((name, password)) if !name.is_empty() => Ok((
             name.to_owned(),
             User {
-                password: Secret::new(password),
+                password: PasswordDigest::new(password),
                 allowed,
             },
         )),

@@ -23,16 +23,16 @@ pub(super) enum Auth {
     /// Server: the client has not asked for the service yet.
     Waiting,
     /// Server: so many attempts have failed.
-    Failed(Tries),
+    Failed(LoginAttempts),
     /// Server: its owner has not decided about an attempt.
-    Deciding(Tries),
+    Deciding(LoginAttempts),
     /// Both.
     Done,
 }
 
 /// Attempts of a client so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tries {
+pub(super) struct LoginAttempts {
     failed: u32,
     /// The method `none` is usually asked first, to learn the methods: once is free.
     none: bool,
@@ -152,7 +152,7 @@ impl Auth {
         accept.put_string(USERAUTH_SERVICE.as_bytes());
         out.urgent(&[&accept]);
         if matches!(self, Self::Waiting) {
-            *self = Self::Failed(Tries::default());
+            *self = Self::Failed(LoginAttempts::default());
         }
         Ok(Event::Handled)
     }
@@ -160,7 +160,7 @@ impl Auth {
     /// RFC 4252 §5: user, service, method; §8: the password.
     fn attempt<'a>(
         &mut self,
-        mut tries: Tries,
+        mut tries: LoginAttempts,
         mut fields: Fields<'a>,
         out: &mut Output,
     ) -> Result<Event<'a>, Error> {
@@ -189,7 +189,7 @@ impl Auth {
     }
 }
 
-impl Tries {
+impl LoginAttempts {
     fn fail(mut self, out: &mut Output) -> Result<Auth, Error> {
         self.failed += 1;
         if self.failed >= limits::MAX_LOGIN_TRIES {

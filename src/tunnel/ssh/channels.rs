@@ -19,14 +19,14 @@ use super::ids::ChannelId;
 use super::limits::{self, ChannelLimits};
 use super::names::msg;
 use super::output::Output;
-use super::window::{Budget, Window};
+use super::window::{Window, WindowBudget};
 use super::wire::{Fields, Put, capped, wide};
 
 /// All channels of a connection.
 pub(super) struct Channels {
     table: HashMap<u32, Channel>,
     next: u32,
-    budget: Budget,
+    budget: WindowBudget,
     /// Channels that wait for room in the output, the longest waiting first.
     waiting: VecDeque<u32>,
     /// A channel that was woken has queued nothing: its quantum is the next one's.
@@ -39,7 +39,7 @@ impl Channels {
         Self {
             table: HashMap::new(),
             next: 0,
-            budget: Budget::new(limits),
+            budget: WindowBudget::new(limits),
             waiting: VecDeque::new(),
             quantum_unused: false,
         }
@@ -148,11 +148,12 @@ impl Channels {
     }
 
     /// Answers whether the peer was told.
-    pub(super) fn consumed(
+    pub(super) fn consume(
         &mut self,
         channel: ChannelId,
         bytes: usize,
-        (now, round_trip): (Instant, Option<Duration>),
+        now: Instant,
+        round_trip: Option<Duration>,
         out: &mut Output,
     ) -> Result<bool, Error> {
         let entry = find(&mut self.table, channel, |entry| !entry.released)?;
@@ -227,7 +228,7 @@ impl Channels {
 // Calls of the writer.
 impl Channels {
     /// It has taken `size` bytes of this channel's bulk data.
-    pub(super) fn freed(&mut self, channel: u32, size: usize) {
+    pub(super) fn note_written(&mut self, channel: u32, size: usize) {
         if let Some(entry) = self.table.get_mut(&channel) {
             entry.queued = entry.queued.saturating_sub(size);
         }
@@ -277,7 +278,7 @@ impl Channels {
             }
             msg::CHANNEL_OPEN_CONFIRMATION => self.confirmed(id, fields, out),
             msg::CHANNEL_OPEN_FAILURE => self.refused(id, fields),
-            msg::CHANNEL_WINDOW_ADJUST => self.adjusted(id, fields),
+            msg::CHANNEL_WINDOW_ADJUST => self.on_window_adjust(id, fields),
             msg::CHANNEL_REQUEST => self.requested(id, fields, out),
             // This side sends no channel requests; a stray answer does no harm.
             msg::CHANNEL_SUCCESS | msg::CHANNEL_FAILURE => Ok(Event::Handled),
@@ -353,7 +354,11 @@ impl Channels {
     }
 
     /// RFC 4254 §5.2: a window never exceeds 2^32 - 1 bytes.
-    fn adjusted(&mut self, id: u32, mut fields: Fields<'_>) -> Result<Event<'static>, Error> {
+    fn on_window_adjust(
+        &mut self,
+        id: u32,
+        mut fields: Fields<'_>,
+    ) -> Result<Event<'static>, Error> {
         let more = fields.uint32()?;
         let entry = self.live(id)?;
         if entry.stage != ChannelStage::Open {

@@ -75,7 +75,7 @@ pub enum Event<'a> {
         /// The peer's text, raw.
         text: &'a [u8],
     },
-    /// Data for a channel, at most 32 KiB. Tell [`Session::consumed`](super::Session::consumed) when it has
+    /// Data for a channel, at most 32 KiB. Call [`Session::consume`](super::Session::consume) when it has
     /// been used. May still come for a channel that was closed here: drop it then.
     Data {
         /// Which one.

@@ -52,7 +52,7 @@ impl Input {
             .expect("the end lies in the buffer")
     }
 
-    pub(super) fn filled(&mut self, bytes: usize) {
+    pub(super) fn mark_filled(&mut self, bytes: usize) {
         self.end = (self.end + bytes).min(self.bytes.len());
         self.was_filled = self.end == self.bytes.len();
     }

@@ -13,7 +13,7 @@ use super::cipher::OpeningKey;
 use super::error::Error;
 use super::event::Event;
 use super::hostkey::{HostKey, ServerKey};
-use super::kex_crypto::{EphemeralKey, Hash, Keys, Secret, Transcript};
+use super::kex_crypto::{EphemeralKey, Hash, Keys, SharedSecret, Transcript};
 use super::names::msg;
 use super::negotiate::{Algorithms, Proposal};
 use super::output::{Output, SealKeys};
@@ -83,7 +83,7 @@ impl KeyExchange {
         Ok(exchange)
     }
 
-    pub(super) fn peer_ident(&mut self, line: &[u8]) {
+    pub(super) fn set_peer_ident(&mut self, line: &[u8]) {
         self.peer_ident = line.to_vec();
     }
 
@@ -254,7 +254,7 @@ impl KeyExchange {
     fn switch(
         &mut self,
         algorithms: &Algorithms,
-        secret: &Secret,
+        secret: &SharedSecret,
         hash: &Hash,
         out: &mut Output,
     ) -> Result<(), Error> {

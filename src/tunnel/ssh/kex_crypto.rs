@@ -34,19 +34,19 @@ impl EphemeralKey {
 
     /// The secret that both sides now know. RFC 8731 §3: a peer's value of another length,
     /// or one that makes the secret zero, is refused (by the primitive).
-    pub(super) fn agree(self, theirs: &[u8]) -> Result<Secret, Error> {
+    pub(super) fn agree(self, theirs: &[u8]) -> Result<SharedSecret, Error> {
         let peer = UnparsedPublicKey::new(&X25519, theirs);
         agree_ephemeral(self.private, &peer, |bytes| {
             let mut number = Zeroizing::new(Vec::with_capacity(4 + 1 + bytes.len()));
             number.put_unsigned(bytes);
-            Secret(number)
+            SharedSecret(number)
         })
         .map_err(|_| Error::Protocol("the key exchange value is not valid"))
     }
 }
 
 /// The shared secret as an mpint (RFC 8731 §3.1: its bytes are a big-endian number).
-pub(super) struct Secret(Zeroizing<Vec<u8>>);
+pub(super) struct SharedSecret(Zeroizing<Vec<u8>>);
 
 /// Values that the exchange hash covers besides the secret (RFC 5656 §4).
 pub(super) struct Transcript<'a> {
@@ -64,7 +64,7 @@ pub(super) type Hash = [u8; 32];
 
 impl Transcript<'_> {
     /// The exchange hash.
-    pub(super) fn hash(&self, secret: &Secret) -> Hash {
+    pub(super) fn hash(&self, secret: &SharedSecret) -> Hash {
         let mut context = Context::new(&SHA256);
         for part in [
             self.client_ident,
@@ -93,7 +93,7 @@ impl Keys {
     pub(super) fn derive(
         role: Role,
         algorithms: &Algorithms,
-        secret: &Secret,
+        secret: &SharedSecret,
         hash: &Hash,
         session_id: &Hash,
     ) -> Result<Self, Error> {
@@ -124,7 +124,7 @@ impl Keys {
 
 /// RFC 4253 §7.2: HASH(K || H || letter || session), lengthened by HASH(K || H || so far).
 fn expand(
-    secret: &Secret,
+    secret: &SharedSecret,
     hash: &Hash,
     session_id: &Hash,
     letter: u8,
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn long_keys_continue_the_stream() {
-        let secret = Secret(Zeroizing::new(vec![0, 0, 0, 1, 5]));
+        let secret = SharedSecret(Zeroizing::new(vec![0, 0, 0, 1, 5]));
         let long = expand(&secret, &[1; 32], &[2; 32], b'C', 64);
         let short = expand(&secret, &[1; 32], &[2; 32], b'C', 16);
         assert_eq!(long[..16], short[..]);

@@ -186,9 +186,9 @@ impl Output {
         passing || !self.transport.is_empty()
     }
 
-    /// Moves the next batch into `batch`, which is empty. Calls `freed` for each channel with
+    /// Moves the next batch into `batch`, which is empty. Calls `note_written` for each channel with
     /// the bulk bytes taken from it.
-    pub(super) fn take(&mut self, batch: &mut Batch, freed: impl FnMut(u32, usize)) -> bool {
+    pub(super) fn take(&mut self, batch: &mut Batch, note_written: impl FnMut(u32, usize)) -> bool {
         if let Some(mut first) = self.transport.pop_front() {
             std::mem::swap(batch, &mut first);
             return true;
@@ -200,7 +200,7 @@ impl Output {
         if !bulk_first && !self.urgent.is_empty() {
             return self.take_urgent(batch);
         }
-        self.take_bulk(batch, freed)
+        self.take_bulk(batch, note_written)
     }
 
     fn take_urgent(&mut self, batch: &mut Batch) -> bool {
@@ -210,14 +210,14 @@ impl Output {
         true
     }
 
-    fn take_bulk(&mut self, batch: &mut Batch, mut freed: impl FnMut(u32, usize)) -> bool {
+    fn take_bulk(&mut self, batch: &mut Batch, mut note_written: impl FnMut(u32, usize)) -> bool {
         let Some(mut chunk) = self.bulk.pop_front() else {
             return false;
         };
         std::mem::swap(&mut batch.bytes, &mut chunk.bytes);
         self.bulk_bytes = self.bulk_bytes.saturating_sub(batch.bytes.len());
         for (channel, size) in chunk.shares.drain(..) {
-            freed(channel, size);
+            note_written(channel, size);
         }
         // The chunk takes over the writer's last buffer: two at hand are enough.
         if self.spare.len() < 2 && chunk.bytes.capacity() >= CHUNK {

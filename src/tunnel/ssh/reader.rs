@@ -105,14 +105,14 @@ impl Reader {
     }
 
     /// So many bytes were put into [`Reader::space`].
-    pub fn filled(&mut self, bytes: usize) {
-        self.input.filled(bytes);
+    pub fn mark_filled(&mut self, bytes: usize) {
+        self.input.mark_filled(bytes);
     }
 
     /// Copies bytes from the stream; answers how many there was room for.
     pub fn feed(&mut self, mut bytes: &[u8]) -> usize {
         let count = bytes.read(self.space()).expect("a slice is read");
-        self.filled(count);
+        self.mark_filled(count);
         count
     }
 
@@ -172,7 +172,7 @@ impl Reader {
             }
             ident::Line::Preface(length) => (ReaderState::Ident(lines + 1), length),
             ident::Line::Ident(text, length) => {
-                lock.session().kex.peer_ident(text);
+                lock.session().kex.set_peer_ident(text);
                 (ReaderState::Packets, length)
             }
         };
@@ -331,7 +331,7 @@ impl Reader {
         lock: &mut impl SessionLock,
     ) -> Result<Event<'static>, Error> {
         let (channel, data) = self.data(payload, 4, lock)?;
-        match lock.session().consumed(channel, data.len(), now) {
+        match lock.session().consume(channel, data.len(), now) {
             Err(Error::Flooded) => Err(Error::Flooded),
             // A channel closed here meanwhile needs no more window.
             _ => Ok(Event::Handled),

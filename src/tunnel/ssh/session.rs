@@ -253,20 +253,14 @@ impl Session {
         self.channels.window(channel)
     }
 
-    /// Received data has been used: the peer may send as much again. [`Error::Flooded`] when it
+    /// Notes that received data has been used: the peer may send as much again. [`Error::Flooded`] when it
     /// does so without reading that it may; the connection is then to be ended.
-    pub fn consumed(
-        &mut self,
-        channel: ChannelId,
-        bytes: usize,
-        now: Instant,
-    ) -> Result<(), Error> {
+    pub fn consume(&mut self, channel: ChannelId, bytes: usize, now: Instant) -> Result<(), Error> {
         self.check_alive()?;
         let round_trip = self.requests.round_trip();
-        let times = (now, round_trip);
         if self
             .channels
-            .consumed(channel, bytes, times, &mut self.out)?
+            .consume(channel, bytes, now, round_trip, &mut self.out)?
         {
             self.check_answers()?;
         }
@@ -287,7 +281,7 @@ impl Session {
         self.channels.close(channel, &mut self.out)
     }
 
-    /// How many channels there are, opening and closing ones included.
+    /// Number of channels, opening and closing ones included.
     pub fn channels(&self) -> usize {
         self.channels.count()
     }
@@ -309,7 +303,7 @@ impl Session {
         let channels = &mut self.channels;
         let taken = self
             .out
-            .take(batch, |channel, size| channels.freed(channel, size));
+            .take(batch, |channel, size| channels.note_written(channel, size));
         if taken || self.channels.has_unused_quantum() {
             self.channels.wake(self.out.bulk_room(), woken);
         }

@@ -12,7 +12,7 @@ struct End {
     session: RefCell<Session>,
     reader: Reader,
     writer: Writer,
-    told: Vec<String>,
+    events: Vec<String>,
     error: Option<Error>,
 }
 
@@ -22,7 +22,7 @@ impl End {
             session: RefCell::new(session),
             reader,
             writer,
-            told: Vec::new(),
+            events: Vec::new(),
             error: None,
         }
     }
@@ -45,7 +45,7 @@ impl End {
             bytes = &bytes[fed..];
             match self.reader.next(now, || self.session.borrow_mut()) {
                 Ok(Some(Event::Handled)) => {}
-                Ok(Some(event)) => self.told.push(format!("{event:?}")),
+                Ok(Some(event)) => self.events.push(format!("{event:?}")),
                 Ok(None) if bytes.is_empty() => break,
                 Ok(None) => {}
                 Err(error) => self.error = Some(error),
@@ -77,8 +77,8 @@ fn logged_in((mut client, mut server): (End, End)) -> (End, End) {
     run(&mut client, &mut server);
     client.session.borrow_mut().accept(down).unwrap();
     run(&mut client, &mut server);
-    client.told.clear();
-    server.told.clear();
+    client.events.clear();
+    server.events.clear();
     (client, server)
 }
 
@@ -135,7 +135,7 @@ fn messages_that_mean_nothing_here_are_passed_over() {
         message(50, &[b"after success"]),
     ]);
     assert_eq!((client.error, server.error), (None, None));
-    assert!(server.told.is_empty() && client.told.is_empty());
+    assert!(server.events.is_empty() && client.events.is_empty());
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_peer_may_go_on_about_a_channel_that_it_has_closed() {
     ];
     let (client, server) = served(&[&[close][..], &late].concat());
     assert_eq!((client.error, server.error), (None, None));
-    assert_eq!(server.told, ["Closed(channel 0)"]);
+    assert_eq!(server.events, ["Closed(channel 0)"]);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn other_kinds_of_data_are_dropped_and_granted_again() {
         run(&mut client, &mut server);
     }
     assert_eq!((client.error, server.error), (None, None));
-    assert!(server.told.is_empty());
+    assert!(server.events.is_empty());
 }
 
 #[test]
@@ -324,10 +324,10 @@ fn a_pipelined_second_attempt_waits_for_the_first_verdict() {
     server.send_to(&mut client);
     client.session.borrow_mut().inject(&second);
     run(&mut client, &mut server);
-    assert_eq!(server.told, ["PasswordAuth(***)"]);
+    assert_eq!(server.events, ["PasswordAuth(***)"]);
     server.session.borrow_mut().answer_auth(false).unwrap();
     server.receive(&[]);
-    assert_eq!(server.told.len(), 2);
+    assert_eq!(server.events.len(), 2);
     server.session.borrow_mut().answer_auth(true).unwrap();
     assert!(server.session.borrow().is_open());
 }
@@ -434,7 +434,7 @@ fn who_sends_without_reading_its_grants_is_ended() {
         let used = client
             .session
             .borrow_mut()
-            .consumed(ChannelId(0), 32, Instant::now());
+            .consume(ChannelId(0), 32, Instant::now());
         flooded = used.err();
         sent += 1;
         assert!(sent < 200_000, "a queue without end");

@@ -43,18 +43,18 @@ const PARTS: u64 = 8;
 static ALL_CHARGED: AtomicU64 = AtomicU64::new(0);
 
 /// Budget that all windows of a connection share.
-pub(super) struct Budget {
+pub(super) struct WindowBudget {
     limits: ChannelLimits,
     charged: u64,
 }
 
-impl Drop for Budget {
+impl Drop for WindowBudget {
     fn drop(&mut self) {
         self.give_back(self.charged);
     }
 }
 
-impl Budget {
+impl WindowBudget {
     pub(super) fn new(limits: ChannelLimits) -> Self {
         Self { limits, charged: 0 }
     }
@@ -116,7 +116,7 @@ pub(super) struct Window {
 
 impl Window {
     /// A first window, charged to the budget; none when too little of that is left.
-    pub(super) fn open(budget: &mut Budget) -> Option<Self> {
+    pub(super) fn open(budget: &mut WindowBudget) -> Option<Self> {
         let size = budget.fair().max(budget.limits.least);
         if size > budget.own_left() {
             return None;
@@ -147,7 +147,7 @@ impl Window {
         count: u64,
         now: Instant,
         round_trip: Option<Duration>,
-        budget: &mut Budget,
+        budget: &mut WindowBudget,
     ) -> Option<u32> {
         let count = count.min(self.granted - self.consumed);
         self.consumed += count;
@@ -172,7 +172,7 @@ impl Window {
         self.grant(open, budget)
     }
 
-    fn resize(&self, wanted: u64, budget: &Budget) -> u64 {
+    fn resize(&self, wanted: u64, budget: &WindowBudget) -> u64 {
         let limits = &budget.limits;
         if wanted > self.size {
             let step = (wanted - self.size).min(self.size);
@@ -184,7 +184,7 @@ impl Window {
         }
     }
 
-    fn grant(&mut self, open: u64, budget: &mut Budget) -> Option<u32> {
+    fn grant(&mut self, open: u64, budget: &mut WindowBudget) -> Option<u32> {
         let least = budget.limits.least.min(budget.own_left());
         let more = self.size.saturating_sub(open).min(budget.left().max(least));
         self.granted += more;
@@ -193,7 +193,7 @@ impl Window {
     }
 
     /// The peer sends no more: only what it has sent stays charged.
-    pub(super) fn end(&mut self, received: u64, budget: &mut Budget) {
+    pub(super) fn end(&mut self, received: u64, budget: &mut WindowBudget) {
         self.ended = true;
         let unused = self.granted.saturating_sub(received.max(self.consumed));
         self.granted -= unused;
@@ -201,7 +201,7 @@ impl Window {
     }
 
     /// Nothing received is held any more.
-    pub(super) fn release(&mut self, budget: &mut Budget) {
+    pub(super) fn release(&mut self, budget: &mut WindowBudget) {
         let held = self.granted - self.consumed;
         self.consumed = self.granted;
         budget.give_back(held);
@@ -223,12 +223,12 @@ mod tests {
 
     const MIB: u64 = 1024 * 1024;
 
-    fn budget() -> Budget {
-        Budget::new(ChannelLimits::default())
+    fn budget() -> WindowBudget {
+        WindowBudget::new(ChannelLimits::default())
     }
 
     /// A sender that fills the window, over a line of this round trip and rate.
-    fn run(window: &mut Window, budget: &mut Budget, trip: Duration, rate: u64, rounds: u32) {
+    fn run(window: &mut Window, budget: &mut WindowBudget, trip: Duration, rate: u64, rounds: u32) {
         let mut now = Instant::now();
         for _ in 0..rounds {
             let open = window.granted - window.consumed;

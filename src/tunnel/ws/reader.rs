@@ -23,7 +23,7 @@ use crate::sync::Mutex;
 /// nobody could answer the peer any more.
 pub struct WsReader {
     source: Source,
-    ahead: Ahead,
+    ahead: ReadAhead,
     frames: FrameParser,
     state: ReadState,
     /// Comes with the next call: there were bytes to deliver before it.
@@ -42,7 +42,7 @@ enum ReadState {
 }
 
 /// Received and not used yet.
-struct Ahead {
+struct ReadAhead {
     buffer: Box<[u8]>,
     filled: Range<usize>,
 }
@@ -72,7 +72,7 @@ impl WsReader {
                 records: vec![0; records].into(),
                 pending: 0..0,
             },
-            ahead: Ahead {
+            ahead: ReadAhead {
                 buffer: buffer.into(),
                 filled,
             },
@@ -255,7 +255,7 @@ fn cut_short() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, reason)
 }
 
-impl Ahead {
+impl ReadAhead {
     fn bytes(&self) -> &[u8] {
         self.buffer.get(self.filled.clone()).expect("filled so far")
     }
@@ -283,7 +283,7 @@ impl Ahead {
             .expect("filled so far")
     }
 
-    fn filled(&mut self, count: usize) {
+    fn mark_filled(&mut self, count: usize) {
         self.filled.end = (self.filled.end + count).min(self.buffer.len());
     }
 }
@@ -291,14 +291,14 @@ impl Ahead {
 impl Source {
     /// Waits for bytes; puts them into `first`, and into `ahead` what is too many. Answers how
     /// many came, zero at the end.
-    fn receive(&mut self, first: &mut [u8], ahead: &mut Ahead) -> io::Result<usize> {
+    fn receive(&mut self, first: &mut [u8], ahead: &mut ReadAhead) -> io::Result<usize> {
         let shared = Arc::clone(&self.shared);
         let room = first.len();
         let count = match &shared.tls {
             None => self.receive_raw(first, ahead.space())?,
             Some(tls) => self.receive_records(tls, first, ahead.space())?,
         };
-        ahead.filled(count.saturating_sub(room));
+        ahead.mark_filled(count.saturating_sub(room));
         Ok(count)
     }
 

@@ -67,7 +67,7 @@ fn answer(session: &RefCell<Session>, event: Event<'_>, now: Instant) {
         Event::ChannelOpen { channel, .. } => session.accept(channel),
         Event::Data { channel, data } => {
             let _ = session.write(channel, data);
-            session.consumed(channel, data.len(), now)
+            session.consume(channel, data.len(), now)
         }
         Event::Eof { channel } => session.eof(channel),
         Event::Closed { channel } => session.close(channel),

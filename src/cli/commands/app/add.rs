@@ -51,29 +51,29 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
         None => manager.add(&fields),
     };
     let added = added.map_err(unsaved)?;
-    warning::tell(&added);
+    warning::print(&added);
     if connects {
         return connect_it(&manager, &added, parsed);
     }
-    tell_name(parsed, &added, link::unfit);
-    tell(parsed, &added)
+    warn_of_other_name(parsed, &added, link::unfit);
+    print_added(parsed, &added)
 }
 
-fn tell(parsed: &Parsed, added: &App) -> Result<(), Failure> {
+fn print_added(parsed: &Parsed, added: &App) -> Result<(), Failure> {
     match parsed.wants_json() {
         true => print_json(added),
         false => print(&format!("{}\n", added.id)),
     }
 }
 
-/// Connects it; if that fails, it stays saved and the user is told.
+/// Connects it; if that fails, it stays saved and a warning says so.
 fn connect_it(manager: &Manager, added: &App, parsed: &Parsed) -> Result<(), Failure> {
     let one = std::slice::from_ref(added);
     let done = connect::connect_each(manager, one, parsed, Patience::default());
     if done.is_err() {
         // As JSON it is printed with the error.
         if !parsed.wants_json() {
-            tell(parsed, added)?;
+            print_added(parsed, added)?;
         }
         let (name, kept) = (called(added), quoted(&added.name));
         warn(&format!(
@@ -84,17 +84,17 @@ fn connect_it(manager: &Manager, added: &App, parsed: &Parsed) -> Result<(), Fai
     }
     let result = manager.status(&added.id)?;
     if result.site_name_wanted.is_none() {
-        tell_name(parsed, added, |wish| link::renamed(wish, &result.site_url));
+        warn_of_other_name(parsed, added, |wish| link::renamed(wish, &result.site_url));
     }
     Ok(())
 }
 
-/// Says where the site has, or is to have, another name than was wished for.
-fn tell_name(parsed: &Parsed, added: &App, told: impl Fn(&str) -> Option<String>) {
+/// Warns if the site has, or would get, another name than the command line asks for.
+fn warn_of_other_name(parsed: &Parsed, added: &App, notice: impl Fn(&str) -> Option<String>) {
     let has_site = added.protocol.is_visited_by_http();
     let names = [&SITE_NAME, &DISPLAY_NAME, &NAME];
     let wish = names.into_iter().find_map(|flag| parsed.value(flag));
-    if let Some(line) = wish.filter(|_| has_site).and_then(|wish| told(&wish)) {
+    if let Some(line) = wish.filter(|_| has_site).and_then(|wish| notice(&wish)) {
         warn(line.trim_end());
     }
 }

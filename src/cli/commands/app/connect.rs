@@ -55,12 +55,12 @@ fn patience(command: &Command, parsed: &Parsed) -> Result<Patience, Failure> {
             .ok_or("give whole seconds from 1 to 86400, or a time such as 5m")
     })?;
     patience.timeout = timeout.unwrap_or(patience.timeout);
-    patience.tells &= !parsed.has(&QUIET);
+    patience.prints_progress &= !parsed.has(&QUIET);
     Ok(patience)
 }
 
-/// Connects them at the same time, and tells of each in turn; the first failure is the command's, and the others are
-/// told before it.
+/// Connects them at the same time and prints their results in turn; the last failure is the command's, the others are
+/// printed before it.
 pub(super) fn connect_each(
     manager: &Manager,
     selected: &[App],
@@ -100,8 +100,9 @@ pub(super) fn connect_each(
             }
             None => manager.status(&app.id).map_err(Failure::from),
         };
-        let told = result.and_then(|result| tell(manager, app, result, parsed, names));
-        if let Err(failure) = told {
+        let printed =
+            result.and_then(|result| print_connected(manager, app, result, parsed, names));
+        if let Err(failure) = printed {
             if failure.is_interruption() {
                 return Err(failed(app, failure));
             }
@@ -131,7 +132,7 @@ fn shown(app: &App) -> Value {
     shown
 }
 
-fn tell(
+fn print_connected(
     manager: &Manager,
     app: &App,
     result: ConnectResult,

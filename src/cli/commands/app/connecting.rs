@@ -1,4 +1,4 @@
-//! The wait for a connection: what a terminal sees, how it ends, and what the end is to a script.
+//! The wait for a connection: progress on the terminal, its end, and the exit status.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(180);
 /// Time for one that was connected, and lost its tunnel, to be connected again. Default 30 s, as for a new tunnel; it
 /// goes on trying.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time before anything is told of it. Default 700 ms: most are connected by then.
+/// Time before progress is printed. Default 700 ms: most are connected by then.
 const QUIET: Duration = Duration::from_millis(700);
 /// Delay for a share without a terminal, which says once what it waits for. Default 1 s.
 const QUIET_UNSEEN: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ pub(in crate::cli::commands) fn wait_connected(
     interrupted: &Receiver<()>,
     patience: Patience,
 ) -> Result<ConnectResult, Failure> {
-    let mut waiting = Waiting::new(name, patience);
+    let mut waiting = ConnectWait::new(name, patience);
     let mut next = None;
     loop {
         next = next.or_else(|| manager.next_change(id));
@@ -50,7 +50,7 @@ pub(in crate::cli::commands) fn wait_connected(
             Connected => return Ok(result),
             Connecting => waiting.look(&result)?,
             // An automatic retry has a time.
-            Failed if patience.is_endless && is_retried => waiting.tell(&result),
+            Failed if patience.is_endless && is_retried => waiting.print_step(&result),
             Failed => return Err(failed(&result, name)),
             _ if result.class() == ErrorClass::Expired.code() => return Err(failed(&result, name)),
             _ => return Err(Failure::operation("it was disconnected")),
@@ -59,8 +59,8 @@ pub(in crate::cli::commands) fn wait_connected(
     }
 }
 
-/// Waits for the next change; where none is told of, for a while, which is short at first for what goes with the
-/// command: of another one it is saved too where it was connected.
+/// Waits for the next change; without a notification for a while, which is short at first for an application that ends
+/// with the command.
 fn pause(
     interrupted: &Receiver<()>,
     next: &mut Option<Receiver<()>>,
@@ -69,7 +69,7 @@ fn pause(
 ) -> Result<(), Failure> {
     let (first, longest) = POLL;
     let longest = match next {
-        // A person is told how it goes.
+        // Progress is printed meanwhile.
         Some(_) => QUIET,
         None if name.is_none() => (since.elapsed() / 4).clamp(first, longest),
         None => longest,
@@ -94,11 +94,11 @@ fn pause(
     }
 }
 
-/// How long is waited, and whether a person is told meanwhile.
+/// Time limit of the wait, and its output meanwhile.
 #[derive(Clone, Copy)]
 pub(crate) struct Patience {
     pub(super) timeout: Duration,
-    pub(super) tells: bool,
+    pub(super) prints_progress: bool,
     /// True for a share that was connected before, and is to be again however long its server is away.
     is_endless: bool,
 }
@@ -114,32 +114,32 @@ impl Default for Patience {
     fn default() -> Self {
         Self {
             timeout: CONNECT_TIMEOUT,
-            tells: std::io::stderr().is_terminal(),
+            prints_progress: std::io::stderr().is_terminal(),
             is_endless: false,
         }
     }
 }
 
 /// State of a connection that is being made.
-struct Waiting<'a> {
+struct ConnectWait<'a> {
     name: Option<&'a str>,
     since: Instant,
     /// Since when the tunnel of one that was connected is lost.
     lost: Option<Instant>,
     /// True if the last look found a refused host key: one that was just trusted is shown for a moment more.
     was_refused: bool,
-    told: String,
+    printed: String,
     patience: Patience,
 }
 
-impl<'a> Waiting<'a> {
+impl<'a> ConnectWait<'a> {
     fn new(name: Option<&'a str>, patience: Patience) -> Self {
         Self {
             name,
             since: Instant::now(),
             lost: None,
             was_refused: false,
-            told: String::new(),
+            printed: String::new(),
             patience,
         }
     }
@@ -147,7 +147,7 @@ impl<'a> Waiting<'a> {
     /// Fails where waiting longer makes no sense.
     fn look(&mut self, result: &ConnectResult) -> Result<(), Failure> {
         if self.patience.is_endless {
-            self.tell(result);
+            self.print_step(result);
             return Ok(());
         }
         let key = result
@@ -174,14 +174,14 @@ impl<'a> Waiting<'a> {
                 })
                 .exit_status(UNREACHABLE));
         }
-        self.tell(result);
+        self.print_step(result);
         Ok(())
     }
 
-    /// A line whenever something has changed, where a person looks; of a share the first in any case.
-    fn tell(&mut self, result: &ConnectResult) {
+    /// Prints a line after each change on a terminal; of a share the first in any case.
+    fn print_step(&mut self, result: &ConnectResult) {
         if self.patience.is_endless {
-            return self.tell_outage(result);
+            return self.print_outage(result);
         }
         let mut line = match result.step {
             Some(SERVING) => "tunnel lost; reconnecting".to_owned(),
@@ -190,23 +190,23 @@ impl<'a> Waiting<'a> {
         if !result.error.is_empty() {
             line = format!("{line}: {}", printable(&result.error));
         }
-        let is_first = self.name.is_none() && self.told.is_empty();
-        let quiet = match self.patience.tells {
+        let is_first = self.name.is_none() && self.printed.is_empty();
+        let quiet = match self.patience.prints_progress {
             true => QUIET,
             false => QUIET_UNSEEN,
         };
         let is_long = self.since.elapsed() >= quiet;
-        if is_long && line != self.told && (self.patience.tells || is_first) {
+        if is_long && line != self.printed && (self.patience.prints_progress || is_first) {
             say(&format!("{line}\n"));
-            self.told = line;
+            self.printed = line;
         }
     }
 
-    /// One line for the whole outage.
-    fn tell_outage(&mut self, result: &ConnectResult) {
-        if self.told.is_empty() && !result.error.is_empty() {
-            self.told = format!("reconnecting: {}", why(result));
-            say(&format!("{}\n", self.told));
+    /// Prints one line for the whole outage.
+    fn print_outage(&mut self, result: &ConnectResult) {
+        if self.printed.is_empty() && !result.error.is_empty() {
+            self.printed = format!("reconnecting: {}", why(result));
+            say(&format!("{}\n", self.printed));
         }
     }
 }
@@ -273,7 +273,7 @@ pub(in crate::cli::commands) fn failed(result: &ConnectResult, name: Option<&str
     failure.hint_if(Some(hints.join("; ")).filter(|hint| !hint.is_empty()))
 }
 
-/// That it is tried again, where it is.
+/// Hint of the next automatic attempt, if there is one.
 fn again(result: &ConnectResult, name: &str) -> Option<String> {
     let wait = result.next_retry_ms?.div_ceil(1000);
     Some(format!(

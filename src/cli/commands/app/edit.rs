@@ -43,7 +43,7 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
         guest_only_reads(&EDIT, parsed, &fields)?;
         fields::checked(&EDIT, &fields)?;
         let after = manager.replace(&before.id, &fields).map_err(unsaved)?;
-        warning::tell(&after);
+        warning::print(&after);
         if let Some(warning) = show::warning(&after) {
             warn(&warning);
         }

@@ -5,16 +5,17 @@ use std::time::SystemTime;
 use super::select::called;
 use crate::api::ConnectionState::{Connecting, Failed};
 use crate::api::{App, ErrorClass, Exposed, HealthState};
+use crate::cli::columns::Columns;
 use crate::cli::failure::printable;
 use crate::store::time::parse_rfc3339;
 
-/// The heading of [`row`].
-pub(super) const HEADING: [&str; 8] = [
-    "ID", "STATUS", "PROTOCOL", "ADDRESS", "ACCESS", "HEALTH", "SITE", "NAME",
-];
-
-/// Columns that a person reads first.
-pub(super) const FIRST: [&str; 6] = ["NAME", "STATUS", "SITE", "ADDRESS", "ACCESS", "HEALTH"];
+/// Columns of [`row`].
+pub(super) const COLUMNS: Columns<8> = Columns {
+    heading: [
+        "ID", "STATUS", "PROTOCOL", "ADDRESS", "ACCESS", "HEALTH", "SITE", "NAME",
+    ],
+    first: &["NAME", "STATUS", "SITE", "ADDRESS", "ACCESS", "HEALTH"],
+};
 
 /// An application, as the API shows it.
 pub(crate) fn row(app: &App) -> [String; 8] {

@@ -70,8 +70,7 @@ pub(crate) fn names() -> Vec<(String, String)> {
 fn list(parsed: &Parsed) -> Result<(), Failure> {
     let apps = Manager::open(&data_dir()?)?.apps()?;
     let rows: Vec<_> = apps.iter().map(listing::row).collect();
-    let columns = (listing::HEADING, &listing::FIRST[..]);
-    print_list(parsed, &apps, columns, &rows, NO_APPS)
+    print_list(parsed, &apps, listing::COLUMNS, &rows, NO_APPS)
 }
 
 fn remove(parsed: &Parsed) -> Result<(), Failure> {

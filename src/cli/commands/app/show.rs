@@ -118,7 +118,7 @@ fn relays(connection: &ConnectResult) -> String {
 fn guest_reads(holds: &Exposed) -> String {
     let listed = list(&holds.guest);
     match holds.guest_tables.zip(holds.guest_views) {
-        Some(counts) => format!("{listed} ({})", tables_and_views(counts)),
+        Some((tables, views)) => format!("{listed} ({})", tables_and_views(tables, views)),
         None => listed,
     }
 }

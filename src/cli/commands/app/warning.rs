@@ -4,7 +4,7 @@ use crate::api::App;
 use crate::cli::failure::warn;
 
 /// Warns if a database was added with flags that reduce its protection.
-pub(super) fn tell(app: &App) {
+pub(super) fn print(app: &App) {
     if let Some((what, given)) = less_protection(app) {
         warn(&format!("once connected, {what} ({given})"));
     }

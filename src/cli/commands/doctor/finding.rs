@@ -9,14 +9,14 @@ use crate::net::in_words;
 pub(super) struct Finding {
     /// Name of the check.
     check: &'static str,
-    pub(super) state: State,
+    pub(super) state: Severity,
     text: String,
     /// Suggested fix.
     hint: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum Severity {
     Good,
     /// It may be meant.
     Note,
@@ -27,7 +27,7 @@ impl Finding {
     pub(super) fn good(check: &'static str, text: impl Into<String>) -> Self {
         Self {
             check,
-            state: State::Good,
+            state: Severity::Good,
             text: in_words(text.into()),
             hint: None,
         }
@@ -39,7 +39,7 @@ impl Finding {
         hint: impl Into<String>,
     ) -> Self {
         Self {
-            state: State::Note,
+            state: Severity::Note,
             hint: Some(hint.into()),
             ..Self::good(check, text)
         }
@@ -51,16 +51,16 @@ impl Finding {
         hint: impl Into<String>,
     ) -> Self {
         Self {
-            state: State::Wrong,
+            state: Severity::Wrong,
             ..Self::note(check, text, hint)
         }
     }
 
     pub(super) fn word(&self) -> &'static str {
         match self.state {
-            State::Good => "ok",
-            State::Note => "note",
-            State::Wrong => "WRONG",
+            Severity::Good => "ok",
+            Severity::Note => "note",
+            Severity::Wrong => "WRONG",
         }
     }
 

@@ -30,14 +30,14 @@ const LEAST_FREE: u64 = 64 * 1024;
 const BUILT_AFTER: &str = "2026-01-01T00:00:00Z";
 
 /// Content of the sealed files, and errors of unreadable ones.
-pub(super) struct Files {
+pub(super) struct StateFiles {
     pub(super) apps: Vec<AppConfig>,
     pub(super) servers: ServerList,
     pub(super) credentials: BTreeMap<String, Credentials>,
     errors: Vec<Error>,
 }
 
-impl Files {
+impl StateFiles {
     pub(super) fn look(home: &DataDir) -> Self {
         let mut errors = Vec::new();
         Self {
@@ -132,7 +132,7 @@ fn writable(dir: &Path, text: String) -> Finding {
 }
 
 /// Checks that each file can be opened, and lists those that were set aside as unreadable.
-pub(super) fn files(home: &DataDir, files: &Files) -> Vec<Finding> {
+pub(super) fn files(home: &DataDir, files: &StateFiles) -> Vec<Finding> {
     const CHECK: &str = "sealed files";
     let unreadable = files.errors.iter();
     let mut findings: Vec<Finding> = unreadable
@@ -291,7 +291,7 @@ pub(super) fn clock_of(server: &str, there: SystemTime) -> Option<Finding> {
 }
 
 /// Checks whether databases can be shared and are saved.
-pub(super) fn plugin(home: &DataDir, files: &Files) -> Finding {
+pub(super) fn plugin(home: &DataDir, files: &StateFiles) -> Finding {
     const CHECK: &str = "database plugin";
     const HINT: &str = "run 'postern plugin add mysql'";
     let is_needed = files.apps.iter().any(|app| app.protocol.is_database());

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::finding::Finding;
-use super::here::{Files, clock_of};
+use super::here::{StateFiles, clock_of};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
 use crate::cli::failure::printable;
 use crate::cli::manager_client::Manager;
 use crate::manager::ServerUrl;
 use crate::manager::app::AppConfig;
 use crate::manager::diagnosis::{
-    ConnectionProblem, Look, NoAnswer, Standing, look_at_application, look_at_server,
-    look_at_standing, look_at_tunnel,
+    ConnectionProblem, ConnectorStanding, NoAnswer, SetupEndpoint, look_at_application,
+    look_at_server, look_at_standing, look_at_tunnel,
 };
 use crate::store::{Credentials, DataDir};
 use crate::sync::{Thread, spawn_scoped};
@@ -25,7 +25,7 @@ const FIREWALL: &str = "check that the relay runs and no firewall blocks it; if 
 
 /// The servers of the list, of the environment, of applications, and those that a running manager goes through, each
 /// once.
-pub(super) fn servers(home: &DataDir, files: &Files) -> Vec<ServerUrl> {
+pub(super) fn servers(home: &DataDir, files: &StateFiles) -> Vec<ServerUrl> {
     let listed = files.servers.all().map(|(_, server)| server.url.clone());
     let of_app = |app: &AppConfig| app.server.clone().or_else(|| app.used_server.clone());
     let named = files.apps.iter().filter_map(of_app);
@@ -40,7 +40,7 @@ pub(super) fn servers(home: &DataDir, files: &Files) -> Vec<ServerUrl> {
     by_origin.into_values().collect()
 }
 
-/// Those that the running manager's applications use: the relay within it is in no file.
+/// Servers that the running manager's applications use: the relay within it is in no file.
 fn used_now(home: &DataDir) -> Vec<String> {
     let manager = Manager::find(home).ok().flatten();
     let servers = manager.and_then(|manager| manager.servers().ok());
@@ -50,7 +50,7 @@ fn used_now(home: &DataDir) -> Vec<String> {
 }
 
 /// The way to one server, step by step as far as it leads.
-pub(super) fn server(home: &DataDir, server: &ServerUrl, files: &Files) -> Vec<Finding> {
+pub(super) fn server(home: &DataDir, server: &ServerUrl, files: &StateFiles) -> Vec<Finding> {
     let look = look_at_server(server);
     let mut findings = Vec::new();
     findings.extend(look.addresses.map(|found| match found {
@@ -67,7 +67,7 @@ pub(super) fn server(home: &DataDir, server: &ServerUrl, files: &Files) -> Vec<F
         look.connection
             .map(|connected| connection(server, connected)),
     );
-    if let Some(Ok(Look {
+    if let Some(Ok(SetupEndpoint {
         clock: Some(there), ..
     })) = &look.quick_setup
     {
@@ -100,7 +100,7 @@ fn connection(server: &ServerUrl, connected: Result<(), ConnectionProblem>) -> F
     }
 }
 
-fn quick_setup(server: &ServerUrl, found: Result<Look, NoAnswer>) -> Finding {
+fn quick_setup(server: &ServerUrl, found: Result<SetupEndpoint, NoAnswer>) -> Finding {
     const CHECK: &str = "quick-setup";
     const HINT: &str = "check the URL: give the relay's, not a site's";
     match found {
@@ -119,14 +119,14 @@ fn standing(server: &ServerUrl, credentials: &Credentials) -> Option<Finding> {
     const CHECK: &str = "credentials";
     let name = &credentials.connector_name;
     Some(match look_at_standing(server, credentials)? {
-        Standing::Known => Finding::good(CHECK, format!("{server} knows {name}")),
-        Standing::Refused => Finding::wrong(
+        ConnectorStanding::Known => Finding::good(CHECK, format!("{server} knows {name}")),
+        ConnectorStanding::Refused => Finding::wrong(
             CHECK,
             format!("{server} refuses {name}"),
             "it was removed there, or its password changed: 'postern start --reset-credentials' creates a new \
              identity, with new addresses",
         ),
-        Standing::Revoked => Finding::wrong(
+        ConnectorStanding::Revoked => Finding::wrong(
             CHECK,
             format!("{name} is revoked at {server}"),
             format!("ask its operator to run 'postern relay allow {name}'; it then reconnects"),
@@ -215,7 +215,7 @@ fn host_key(server: &ServerUrl, address: &str, key: Result<HostKeyChange, String
 }
 
 /// Each application's target, some at a time, in their order.
-pub(super) fn applications(files: &Files) -> Vec<Finding> {
+pub(super) fn applications(files: &StateFiles) -> Vec<Finding> {
     let finding = |app: &AppConfig| match look_at_application(app) {
         Ok(()) => Finding::good(
             "application",

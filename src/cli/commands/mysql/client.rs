@@ -49,8 +49,8 @@ impl Served for Arc<WebClient> {
         WebClient::believe_origins(self, is_ours);
     }
 
-    fn ends_at(&self, expires: SystemTime) {
-        WebClient::ends_at(self, expires);
+    fn set_end(&self, expires: SystemTime) {
+        WebClient::set_end(self, expires);
     }
 
     fn guest(&self) -> Option<Arc<GuestInForce>> {

@@ -13,7 +13,7 @@ use crossbeam_channel::{RecvTimeoutError, Sender};
 
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::mysql::{COMMAND, NO_OPEN, VERBOSE};
-use crate::cli::commands::sharing::teller;
+use crate::cli::commands::sharing::progress;
 use crate::cli::failure::{Failure, printable, say, warn};
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
@@ -52,7 +52,9 @@ impl Plugin for MySql {
     }
 
     fn run(&self, _protocol: &str, arguments: &[String]) -> Result<(), Failure> {
-        COMMAND.run(arguments, |parsed| open(parsed).map_err(teller::failed))
+        COMMAND.run(arguments, |parsed| {
+            open(parsed).map_err(progress::with_error_event)
+        })
     }
 
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed> {
@@ -96,7 +98,7 @@ fn open(parsed: &Parsed) -> Result<(), Failure> {
     options.run_dir = run_dir.path().to_owned();
     let share = share.map(|request| request.of(&options.target));
     let readonly = options.readonly || options.guest.is_some();
-    let answered = tell_silence();
+    let answered = warn_if_silent();
     let again = options.clone();
     let running = sqlweb::start(options);
     drop(answered);
@@ -152,14 +154,14 @@ fn described(error: &StartError) -> String {
 
 /// Says that nothing answers, unless what is returned is dropped before. Where there is no thread for that it is not
 /// said.
-fn tell_silence() -> Sender<()> {
+fn warn_if_silent() -> Sender<()> {
     let (answered, silence) = crossbeam_channel::bounded::<()>(0);
-    let tell = move || {
+    let warn = move || {
         if silence.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
             warn("no answer yet; is a MySQL-protocol server listening there?");
         }
     };
-    let _ = spawn(Thread::Silence, tell);
+    let _ = spawn(Thread::Silence, warn);
     answered
 }
 
@@ -201,11 +203,11 @@ fn run_client(
     let running = Arc::new(running);
     let mut alone = None;
     let text = announcement(&running, readonly, share.is_some());
-    let told = match share {
+    let printed = match share {
         Some(_) => Ok(()),
         None => print(&text),
     };
-    let ended = told.and_then(|()| {
+    let ended = printed.and_then(|()| {
         if opens {
             browser::open(&running.url);
         }
@@ -216,7 +218,7 @@ fn run_client(
         };
         let home = serve::data_dir()?;
         share.warn();
-        share.teller.local = Some(text);
+        share.progress.local = Some(text);
         share.run(&home, &running, run_dir, &stopped, &mut alone)
     });
     serve::stop_in_time(move || {
@@ -239,7 +241,7 @@ fn announcement(running: &WebClient, readonly: bool, is_shared: bool) -> String 
     };
     let auth = auth.map_or(String::new(), |url| format!("{name}: {url}\n"));
     let guest = running.guest().map_or(String::new(), |guest| {
-        let reads = tables_and_views((guest.tables, guest.views));
+        let reads = tables_and_views(guest.tables, guest.views);
         format!("Guest account: {reads}\n")
     });
     format!("Web client: {}\nMode: {mode}\n{guest}{auth}", running.url)

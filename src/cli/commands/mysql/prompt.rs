@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use crate::cli::failure::{Failure, say};
 
 const DEFAULT_USER: &str = "root";
-/// How long a line may take on a stdin that is no terminal: a pipe that
+/// Time that a line may take on a stdin that is no terminal: a pipe that
 /// nobody writes to must not hold up the start for ever.
 const LINE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest answer, in bytes; the longest password a server takes is far shorter.
@@ -24,7 +24,7 @@ const LINE_CAP: usize = 4096;
 
 /// Values from the command line.
 #[derive(Default)]
-pub(crate) struct Given {
+pub(crate) struct GivenCredentials {
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Zeroizing<String>>,
     pub(crate) database: Option<String>,
@@ -41,14 +41,17 @@ pub(crate) struct Credentials {
 }
 
 /// Source of answers. `None` is the end of input.
-pub(crate) trait Answers {
+pub(crate) trait Prompt {
     fn is_terminal(&self) -> bool;
     fn line(&mut self, question: &str) -> io::Result<Option<Zeroizing<String>>>;
     fn hidden(&mut self, question: &str) -> io::Result<Option<Zeroizing<String>>>;
 }
 
 /// Asks for what is missing.
-pub(crate) fn complete(given: Given, answers: &mut dyn Answers) -> Result<Credentials, Failure> {
+pub(crate) fn complete(
+    given: GivenCredentials,
+    answers: &mut dyn Prompt,
+) -> Result<Credentials, Failure> {
     let user = match given.user {
         Some(user) => user,
         None if given.explicit => DEFAULT_USER.to_owned(),
@@ -71,13 +74,13 @@ pub(crate) fn complete(given: Given, answers: &mut dyn Answers) -> Result<Creden
 }
 
 /// The answer without the space around it; `None` where nothing is left.
-fn ask(answers: &mut dyn Answers, question: &str) -> Result<Option<String>, Failure> {
+fn ask(answers: &mut dyn Prompt, question: &str) -> Result<Option<String>, Failure> {
     let line = answers.line(question).map_err(|error| unanswered(&error))?;
     let answer = line.as_ref().map(|line| line.trim().to_owned());
     Ok(answer.filter(|answer| !answer.is_empty()))
 }
 
-fn ask_password(answers: &mut dyn Answers) -> Result<Zeroizing<String>, Failure> {
+fn ask_password(answers: &mut dyn Prompt) -> Result<Zeroizing<String>, Failure> {
     let answer = if answers.is_terminal() {
         answers.hidden("Password: ")
     } else {
@@ -172,7 +175,7 @@ fn is_readable(input: &File, deadline: Instant) -> io::Result<bool> {
     Ok(!ready.is_empty())
 }
 
-impl Answers for Stdin {
+impl Prompt for Stdin {
     fn is_terminal(&self) -> bool {
         self.is_terminal
     }
@@ -232,20 +235,20 @@ pub(crate) fn asked(question: &str) -> Result<Zeroizing<String>, Failure> {
 mod tests {
     use super::*;
 
-    struct Script {
+    struct ScriptedAnswers {
         is_terminal: bool,
         answers: Vec<&'static str>,
         asked: Vec<String>,
     }
 
-    impl Script {
+    impl ScriptedAnswers {
         fn answer(&mut self, kind: &str, question: &str) -> Option<Zeroizing<String>> {
             self.asked.push(format!("{kind} {question}"));
             (!self.answers.is_empty()).then(|| Zeroizing::new(self.answers.remove(0).to_owned()))
         }
     }
 
-    impl Answers for Script {
+    impl Prompt for ScriptedAnswers {
         fn is_terminal(&self) -> bool {
             self.is_terminal
         }
@@ -257,8 +260,12 @@ mod tests {
         }
     }
 
-    fn run(given: Given, is_terminal: bool, answers: &[&'static str]) -> (String, Vec<String>) {
-        let mut script = Script {
+    fn run(
+        given: GivenCredentials,
+        is_terminal: bool,
+        answers: &[&'static str],
+    ) -> (String, Vec<String>) {
+        let mut script = ScriptedAnswers {
             is_terminal,
             answers: answers.to_vec(),
             asked: Vec::new(),
@@ -273,8 +280,12 @@ mod tests {
         (text, script.asked)
     }
 
-    fn given(user: Option<&str>, password: Option<&str>, database: Option<&str>) -> Given {
-        Given {
+    fn given(
+        user: Option<&str>,
+        password: Option<&str>,
+        database: Option<&str>,
+    ) -> GivenCredentials {
+        GivenCredentials {
             explicit: user.or(password).or(database).is_some(),
             user: user.map(str::to_owned),
             password: password.map(|text| Zeroizing::new(text.to_owned())),
@@ -317,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_password_from_the_environment_is_not_asked_for() {
-        let from_environment = Given {
+        let from_environment = GivenCredentials {
             explicit: false,
             ..given(None, Some("env"), None)
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::prompt::{self, Given, Stdin};
+use super::prompt::{self, GivenCredentials, Stdin};
 use super::share::ShareRequest;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::mysql::{
@@ -19,7 +19,7 @@ use crate::cli::target;
 use crate::net::authority;
 use crate::sqlweb::{Options, TlsMode};
 
-/// How long a statement may run where the web client is shared and nothing is said.
+/// Time that a statement may run where the web client is shared and nothing is said.
 pub(super) const SHARED_QUERY_TIMEOUT: Duration = crate::limits::SHARED_QUERY;
 
 /// The largest `--query-timeout`, in seconds: the most that a server takes for it.
@@ -29,7 +29,7 @@ const QUERY_TIMEOUT_CAP: u64 = 31_536_000;
 pub(super) struct Settings {
     /// All but the account, the database and the directory for sockets.
     options: Options,
-    given: Given,
+    given: GivenCredentials,
     /// Share settings; none without `--share`.
     pub(super) share: Option<ShareRequest>,
 }
@@ -56,7 +56,7 @@ impl Settings {
         let user = user.or(address.user);
         let password = parsed.value(&PASSWORD).map(Zeroizing::new);
         let password = password.or(address.password);
-        let given = Given {
+        let given = GivenCredentials {
             explicit: user.is_some() || password.is_some() || database.is_some(),
             user,
             password,

@@ -12,9 +12,9 @@ use zeroize::Zeroizing;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::GUEST;
 use crate::cli::args::table::mysql::{COMMAND, OF_SHARING, READWRITE, SHARE, VISIBLE};
-use crate::cli::commands::sharing::alone::Alone;
+use crate::cli::commands::sharing::alone::InProcessManager;
 use crate::cli::commands::sharing::line::{given_token, name_by_target, server};
-use crate::cli::commands::sharing::teller::Teller;
+use crate::cli::commands::sharing::progress::ProgressPrinter;
 use crate::cli::failure::Failure;
 use crate::cli::fields::{self, Fields};
 use crate::manager::protocol::Protocol;
@@ -33,7 +33,7 @@ pub(super) struct ShareRequest {
     fields: Fields,
     /// The account that everybody works as.
     pub(super) guest: Option<Guest>,
-    pub(super) teller: Teller,
+    pub(super) progress: ProgressPrinter,
     pub(super) readwrite: bool,
     pub(super) visible: bool,
 }
@@ -66,14 +66,14 @@ impl ShareRequest {
             guest,
             server: server(&COMMAND, parsed, false)?,
             enroll_token: given_token(parsed),
-            teller: Teller::new(parsed),
+            progress: ProgressPrinter::new(parsed),
             fields,
             readwrite,
             visible,
         }))
     }
 
-    /// Says plainly what protects nothing.
+    /// Warns of settings that remove protection.
     pub(super) fn warn(&self) {
         if self.readwrite {
             log::warn!("visitors can change and delete data: --readwrite is given");
@@ -108,15 +108,22 @@ impl ShareRequest {
         client: &Arc<WebClient>,
         run_dir: &Path,
         stop: &Receiver<()>,
-        alone: &mut Option<Alone>,
+        alone: &mut Option<InProcessManager>,
     ) -> Result<(), Failure> {
         // Lives as long as the process, of which there is one share.
-        let lender: &'static Lender = Box::leak(Box::new(Lender(Arc::downgrade(client))));
+        let web_clients: &'static RunningWebClient =
+            Box::leak(Box::new(RunningWebClient(Arc::downgrade(client))));
         let input = fields::checked(&COMMAND, &self.fields)?;
         let chosen = chosen_server(home, self.server, self.enroll_token)
             .map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
-        let alone = alone.insert(Alone::start(home, run_dir, chosen, None, lender)?);
-        let ended = alone.share(home, self.fields, (&input, &self.teller), stop);
+        let alone = alone.insert(InProcessManager::start(
+            home,
+            run_dir,
+            chosen,
+            None,
+            web_clients,
+        )?);
+        let ended = alone.share(home, self.fields, &input, &self.progress, stop);
         ended.map(drop)
     }
 }
@@ -134,10 +141,10 @@ fn guest(fields: &mut Fields, parsed: &Parsed) -> Result<Option<Guest>, Failure>
     Ok(Some(Guest { grants, expires }))
 }
 
-/// Gives the manager the web client that is there, as often as it connects.
-struct Lender(Weak<WebClient>);
+/// Lends the manager the command's own web client, as often as it connects.
+struct RunningWebClient(Weak<WebClient>);
 
-impl WebClients for Lender {
+impl WebClients for RunningWebClient {
     /// None is to be added: the command is one.
     fn named(&self, _: &str) -> Option<(&'static str, &'static [&'static str])> {
         None

@@ -3,51 +3,52 @@
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use super::operator::Operator;
+use super::operator::OperatorClient;
 use super::state_dir::{claim, of_state};
 use crate::api::relay::{Application, Connector, DisabledInvite, Figures, InvitedBy, Status};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::relay::FORCE;
-use crate::cli::columns::{print_list, shown};
+use crate::cli::columns::{Columns, print_list, shown};
 use crate::cli::commands::sharing::counts::size;
+
 use crate::cli::failure::{Failure, printable, quoted, say};
 use crate::cli::output::print;
 use crate::relay;
 
-/// The label comes first: it is what the operator knows people by.
-const HEADING: [&str; 13] = [
-    "LABEL",
-    "NAME",
-    "STATUS",
-    "ENROLLED",
-    "URL",
-    "TARGET",
-    "MACHINE",
-    "SOURCE",
-    "VERSION",
-    "INVITE",
-    "QUOTA",
-    "LAST VISIT",
-    "TRAFFIC",
-];
-
-/// Columns that an operator reads first.
-const FIRST: [&str; 5] = ["LABEL", "STATUS", "TARGET", "URL", "NAME"];
+/// Columns of the list; the label is what the operator knows people by.
+const COLUMNS: Columns<13> = Columns {
+    heading: [
+        "LABEL",
+        "NAME",
+        "STATUS",
+        "ENROLLED",
+        "URL",
+        "TARGET",
+        "MACHINE",
+        "SOURCE",
+        "VERSION",
+        "INVITE",
+        "QUOTA",
+        "LAST VISIT",
+        "TRAFFIC",
+    ],
+    first: &["LABEL", "STATUS", "TARGET", "URL", "NAME"],
+};
 
 /// Prints a line an application, and one for each connector without any.
 pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
-    let operator = Operator::of(parsed)?;
+    let operator = OperatorClient::of(parsed)?;
     let status = operator.status()?;
     let urls = site_urls(&status);
     let connectors = listed(status, operator.is_running());
     let rows: Vec<_> = connectors.iter().flat_map(|of| rows(of, &urls)).collect();
     let hint = "No connectors yet. 'postern start --server URL' on another machine enrols one.";
-    print_list(parsed, &connectors, (HEADING, &FIRST), &rows, hint)
+    print_list(parsed, &connectors, COLUMNS, &rows, hint)
 }
 
 /// A connector, enrolled or revoked, as `--json` prints it. Its `label` is that of its invite, else its machine's.
 #[derive(Serialize)]
-struct Listed {
+struct ConnectorEntry {
     #[serde(flatten)]
     connector: Connector,
     /// Name of its machine.
@@ -55,42 +56,42 @@ struct Listed {
     /// `connected`, `away` or `revoked`; none if enrolled at a relay that does not run.
     status: Option<&'static str>,
     /// In place of the connector's.
-    applications: Vec<ListedApplication>,
+    applications: Vec<ApplicationEntry>,
     /// Names of sites that are reserved for a revoked one.
     #[serde(skip_serializing_if = "Option::is_none")]
     sites: Option<Vec<String>>,
 }
 
 #[derive(Serialize)]
-struct ListedApplication {
+struct ApplicationEntry {
     #[serde(flatten)]
     application: Application,
     status: Option<&'static str>,
 }
 
 /// Connectors and then revoked ones.
-fn listed(status: Status, is_running: bool) -> Vec<Listed> {
+fn listed(status: Status, is_running: bool) -> Vec<ConnectorEntry> {
     let state = |is_connected: bool| {
         let state = if is_connected { "connected" } else { "away" };
         is_running.then_some(state)
     };
     let enrolled = status.connectors.into_iter().map(|mut connector| {
         let applications = std::mem::take(&mut connector.applications).into_iter();
-        let applications = applications.map(|application| ListedApplication {
+        let applications = applications.map(|application| ApplicationEntry {
             status: state(application.connected),
             application,
         });
-        Listed {
+        ConnectorEntry {
             applications: applications.collect(),
             status: state(connector.connected),
             sites: None,
-            ..Listed::of(connector)
+            ..ConnectorEntry::of(connector)
         }
     });
-    let revoked = status.revoked.into_iter().map(|revoked| Listed {
+    let revoked = status.revoked.into_iter().map(|revoked| ConnectorEntry {
         status: Some("revoked"),
         sites: Some(revoked.sites),
-        ..Listed::of(Connector {
+        ..ConnectorEntry::of(Connector {
             name: revoked.name,
             enrolled_at: revoked.enrolled_at,
             label: revoked.label,
@@ -101,7 +102,7 @@ fn listed(status: Status, is_running: bool) -> Vec<Listed> {
     enrolled.chain(revoked).collect()
 }
 
-impl Listed {
+impl ConnectorEntry {
     fn of(mut connector: Connector) -> Self {
         let machine = connector.label.clone();
         let invite = connector.invite.iter();
@@ -137,7 +138,7 @@ fn site_urls(status: &Status) -> impl Fn(&str) -> String + use<> {
 
 /// Finds the connector of this name, or else of this label if only one has it; `is_revoked` selects revoked ones. An
 /// unknown name stays as it is, for the relay to refuse.
-fn named(operator: &Operator, called: &str, is_revoked: bool) -> Result<String, Failure> {
+fn named(operator: &OperatorClient, called: &str, is_revoked: bool) -> Result<String, Failure> {
     let all = listed(operator.status()?, operator.is_running());
     let all = || all.iter().filter(|of| of.is_revoked() == is_revoked);
     if all().any(|of| of.connector.name == called) {
@@ -163,13 +164,13 @@ fn named(operator: &Operator, called: &str, is_revoked: bool) -> Result<String, 
 /// Prints where the operator signs in to the status page of the relay that runs: also of the one that is embedded in
 /// `postern start`. The code in it is new each time.
 pub(super) fn status_url(parsed: &Parsed) -> Result<(), Failure> {
-    let link = Operator::of(parsed)?.link()?;
+    let link = OperatorClient::of(parsed)?.link()?;
     print(&format!("{}\n", printable(&link.url)))
 }
 
-/// Revokes a connector, and tells the effect on the invite that it used.
+/// Revokes a connector, and prints the effect on the invite that it used.
 pub(super) fn revoke(parsed: &Parsed) -> Result<(), Failure> {
-    let operator = Operator::of(parsed)?;
+    let operator = OperatorClient::of(parsed)?;
     let done = operator.revoke(&named(&operator, parsed.operand(), false)?)?;
     let name = printable(&done.revoked);
     print(&format!(
@@ -225,7 +226,7 @@ fn invite_name(id: &str, label: &str) -> String {
 
 /// Accepts what is lost of a damaged state, so that the relay starts again.
 pub(super) fn recover(parsed: &Parsed) -> Result<(), Failure> {
-    let operator = Operator::of(parsed)?;
+    let operator = OperatorClient::of(parsed)?;
     if operator.is_running() {
         return Err(
             Failure::operation("a relay is running on it, so its state is readable")
@@ -255,7 +256,7 @@ pub(super) fn recover(parsed: &Parsed) -> Result<(), Failure> {
 
 /// Undoes that.
 pub(super) fn allow(parsed: &Parsed) -> Result<(), Failure> {
-    let operator = Operator::of(parsed)?;
+    let operator = OperatorClient::of(parsed)?;
     let done = operator.allow(&named(&operator, parsed.operand(), true)?)?;
     let name = printable(&done.allowed);
     let how = if done.restored {
@@ -278,7 +279,7 @@ pub(super) fn take_name(parsed: &Parsed) -> Result<(), Failure> {
     let [site, to @ ..] = parsed.operands() else {
         return Ok(());
     };
-    let operator = Operator::of(parsed)?;
+    let operator = OperatorClient::of(parsed)?;
     let to = to.first().map(String::as_str);
     let taken = operator.take_name(site, to, parsed.has(&FORCE))?;
     let ended = if taken.ended {
@@ -307,7 +308,7 @@ fn traffic(figures: Option<&Figures>) -> String {
 }
 
 /// Describes its quota and the used part.
-fn quota(of: &Listed) -> String {
+fn quota(of: &ConnectorEntry) -> String {
     let count = of.applications.len();
     let sites = of.connector.quota.sites;
     let sites = sites.map(|most| format!("{count} of {most} applications"));
@@ -320,7 +321,7 @@ fn quota(of: &Listed) -> String {
 }
 
 /// A row for each application, or for each reserved site of a revoked connector.
-fn rows(of: &Listed, urls: impl Fn(&str) -> String) -> Vec<[String; 13]> {
+fn rows(of: &ConnectorEntry, urls: impl Fn(&str) -> String) -> Vec<[String; 13]> {
     let own = &of.connector;
     let invite = own.invite.as_ref();
     let invite = invite.map_or_else(String::new, |InvitedBy { id, label }| {

@@ -1,26 +1,27 @@
 //! `postern relay fleet`: the relays that have one state.
 
-use super::operator::Operator;
+use super::operator::OperatorClient;
 use crate::api::relay::Peer;
 use crate::cli::args::command::Parsed;
-use crate::cli::columns::{print_list, shown};
+use crate::cli::columns::{Columns, print_list, shown};
 use crate::cli::failure::{Failure, say};
 
-const HEADING: [&str; 6] = [
-    "RELAY",
-    "STATE",
-    "CONNECTORS",
-    "TUNNELS AT",
-    "LINKED AT",
-    "VERSION",
-];
-
-/// Columns that an operator reads first.
-const FIRST: [&str; 5] = ["RELAY", "STATE", "CONNECTORS", "TUNNELS AT", "VERSION"];
+/// Columns of the list.
+const COLUMNS: Columns<6> = Columns {
+    heading: [
+        "RELAY",
+        "STATE",
+        "CONNECTORS",
+        "TUNNELS AT",
+        "LINKED AT",
+        "VERSION",
+    ],
+    first: &["RELAY", "STATE", "CONNECTORS", "TUNNELS AT", "VERSION"],
+};
 
 /// Prints a line a relay.
 pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
-    let operator = Operator::of(parsed)?;
+    let operator = OperatorClient::of(parsed)?;
     operator.must_run("start it, or give another relay's directory with --data")?;
     let status = operator.status()?;
     let relays = status.relays.ok_or_else(|| {
@@ -28,7 +29,7 @@ pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
             .hint("start relays with --store to share their state")
     })?;
     let rows: Vec<_> = relays.iter().map(row).collect();
-    print_list(parsed, &relays, (HEADING, &FIRST), &rows, "")?;
+    print_list(parsed, &relays, COLUMNS, &rows, "")?;
     if status.store.as_deref() == Some("away") && !parsed.wants_json() {
         say(
             "The store is unreachable: existing connections continue, nothing new is accepted until it is back.\n",

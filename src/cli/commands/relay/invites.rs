@@ -3,25 +3,27 @@
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use super::operator::Operator;
+use super::operator::OperatorClient;
 use crate::api::relay::Invite;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
 use crate::cli::args::values::{duration, whole_number};
 use crate::cli::clock::Zone;
-use crate::cli::columns::{print_list, shown};
+use crate::cli::columns::{Columns, print_list, shown};
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::output::{print, print_json};
 use crate::relay::InviteTerms;
 
-const HEADING: [&str; 7] = ["ID", "STATUS", "USED", "MADE", "ENDS", "LABEL", "BY"];
-/// Columns that an operator reads first.
-const FIRST: [&str; 6] = ["LABEL", "ID", "STATUS", "USED", "ENDS", "BY"];
+/// Columns of the list.
+const COLUMNS: Columns<7> = Columns {
+    heading: ["ID", "STATUS", "USED", "MADE", "ENDS", "LABEL", "BY"],
+    first: &["LABEL", "ID", "STATUS", "USED", "ENDS", "BY"],
+};
 
 /// Makes an invite, and prints its token.
 pub(super) fn invite(parsed: &Parsed) -> Result<(), Failure> {
     let terms = terms(parsed)?;
-    let operator = Operator::of(parsed)?;
+    let operator = OperatorClient::of(parsed)?;
     let made = operator.invite(terms)?;
     made.notices.iter().for_each(|notice| warn(notice));
     if !operator.is_running() {
@@ -32,11 +34,11 @@ pub(super) fn invite(parsed: &Parsed) -> Result<(), Failure> {
     }
     if parsed.wants_json() {
         #[derive(Serialize)]
-        struct Made<'a> {
+        struct InviteMade<'a> {
             token: &'a str,
             invite: &'a Invite,
         }
-        return print_json(&Made {
+        return print_json(&InviteMade {
             token: &made.token,
             invite: &made.invite,
         });
@@ -77,10 +79,10 @@ fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
 
 /// Prints a line an invite.
 pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
-    let invites = Operator::of(parsed)?.invites()?;
+    let invites = OperatorClient::of(parsed)?.invites()?;
     let rows: Vec<_> = invites.iter().map(row).collect();
     let hint = "No invites. 'postern relay invite' creates one.";
-    print_list(parsed, &invites, (HEADING, &FIRST), &rows, hint)
+    print_list(parsed, &invites, COLUMNS, &rows, hint)
 }
 
 fn row(invite: &Invite) -> [String; 7] {
@@ -112,7 +114,7 @@ fn label(invite: &Invite) -> String {
 
 /// Cancels one.
 pub(super) fn uninvite(parsed: &Parsed) -> Result<(), Failure> {
-    let operator = Operator::of(parsed)?;
+    let operator = OperatorClient::of(parsed)?;
     operator.uninvite(parsed.operand())?;
     let id = printable(parsed.operand());
     print(&format!(

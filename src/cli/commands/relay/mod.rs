@@ -102,8 +102,13 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     let bound = settings.drain;
     let peer_listen = settings.fleet.as_ref().map(|fleet| fleet.peer_listen);
     let peer_listener = listen_if(peer_listen, "--peer-listen")?;
-    let listeners = (listener, tunnel_listener);
-    let options = settings.options(listeners, metrics_listener, peer_listener, &run_dir);
+    let options = settings.options(
+        listener,
+        tunnel_listener,
+        metrics_listener,
+        peer_listener,
+        &run_dir,
+    );
     let mut running = relay::start(options).map_err(|error| {
         let hint = match &error {
             relay::StartError::State(error) => Some(error.hint()),
@@ -188,12 +193,12 @@ fn announcement(running: &Running) -> String {
     let peers = running.peer_address();
     let store = store
         .zip(peers)
-        .map_or(String::new(), |(at, (told, peers))| {
+        .map_or(String::new(), |(at, (first, peers))| {
             let listens = match peers.to_string() {
-                same if same == told => String::new(),
+                same if same == first => String::new(),
                 peers => format!(" (listening on {peers})"),
             };
-            format!("Store: {at}\nOther relays: {told}{listens}\n")
+            format!("Store: {at}\nOther relays: {first}{listens}\n")
         });
     let tunnels = match running.tunnel_address() {
         at if at.port() == 0 => "none".to_owned(),

@@ -13,7 +13,7 @@ use crate::cli::args::command::Parsed;
 use crate::cli::failure::{Failure, printable, quoted, warn};
 use crate::http::Method;
 use crate::net::percent::encode;
-use crate::relay::{self, Whereabouts};
+use crate::relay::{self, RelayInstance};
 use crate::store::{DataDir, Instance};
 
 /// Hint of an unknown connector or site.
@@ -24,19 +24,19 @@ const NOTHING: Option<&()> = None;
 const SEE_IDS: &str = "'postern relay invites' shows their ids";
 
 /// The operator of the relay on a directory.
-pub(super) struct Operator {
+pub(super) struct OperatorClient {
     pub(super) data: DataDir,
-    running: Option<Whereabouts>,
+    running: Option<RelayInstance>,
 }
 
-impl Operator {
+impl OperatorClient {
     /// Of the directory that the command line names, which must have a relay's state.
     pub(super) fn of(parsed: &Parsed) -> Result<Self, Failure> {
         let data = operators_data(parsed)?;
         let said = Instance::find(&data).map_err(|error| of_store(&error))?;
         let dir = data.dir().display();
         let running = match said {
-            Some(said) => Some(Whereabouts::read(&said).ok_or_else(|| {
+            Some(said) => Some(RelayInstance::read(&said).ok_or_else(|| {
                 Failure::operation(format!("run/start.json in {dir} is damaged"))
                     .hint("stop the relay and start it again")
             })?),
@@ -196,7 +196,7 @@ impl Operator {
 
 /// Calls a running relay; `see` is the hint if it has no such thing.
 fn call<T: DeserializeOwned>(
-    running: &Whereabouts,
+    running: &RelayInstance,
     method: Method,
     path: &str,
     body: Option<&impl Serialize>,

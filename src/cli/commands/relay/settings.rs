@@ -63,7 +63,7 @@ pub(super) struct Settings {
     pass_headers: Vec<String>,
     connections: Option<usize>,
     answer_time: Option<Duration>,
-    /// How long the end waits for what runs.
+    /// Time that the end waits for what runs.
     pub(super) drain: Duration,
     quota: Quota,
     pub(super) fleet: Option<FleetSettings>,
@@ -93,8 +93,8 @@ impl Settings {
         let listens = [listen, tunnel_listen.unwrap_or(listen)];
         let fleet = store::settings(parsed, listens)?;
         let peers = fleet.as_ref().map(|fleet| fleet.peer_listen.ip());
-        let is_told = tunnel_listen.is_some() || parsed.value(&EXTERNAL_IP).is_some();
-        if peers.is_some_and(|ip| ip.is_unspecified()) && !is_told {
+        let is_given = tunnel_listen.is_some() || parsed.value(&EXTERNAL_IP).is_some();
+        if peers.is_some_and(|ip| ip.is_unspecified()) && !is_given {
             let message = "--peer-listen does not say which address the other relays dial";
             let hint = "give --peer-listen the address of this machine, or add --external-ip";
             return Err(COMMAND.usage(message).hint(hint));
@@ -201,7 +201,8 @@ impl Settings {
     /// For the relay.
     pub(super) fn options(
         self,
-        (listener, tunnel_listener): (TcpListener, Option<TcpListener>),
+        listener: TcpListener,
+        tunnel_listener: Option<TcpListener>,
         metrics_listener: Option<TcpListener>,
         peer_listener: Option<TcpListener>,
         run_dir: &RunDir,

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::relay::{COMMAND, DATA};
 use crate::cli::failure::Failure;
-use crate::relay::{self, Whereabouts, has_state};
+use crate::relay::{self, RelayInstance, has_state};
 use crate::store::{ClaimError, DataDir, Instance};
 
 /// The state of the service in the Debian package.
@@ -74,7 +74,7 @@ pub(super) fn claim(data: &DataDir) -> Result<Instance, Failure> {
         ClaimError::Failed(error) => of_store(&error),
         ClaimError::Held(said) => {
             let dir = data.dir().display();
-            let held = match said.as_deref().and_then(Whereabouts::read) {
+            let held = match said.as_deref().and_then(RelayInstance::read) {
                 Some(first) => format!(
                     "another relay uses {dir}: process {}, at {}",
                     first.pid, first.url

@@ -15,7 +15,7 @@ use crate::cli::args::values::{
 };
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
-use crate::relay::fleet::{Options, Place, StorePassword, StoreUrl, copy};
+use crate::relay::fleet::{Options, StateLocation, StorePassword, StoreUrl, copy};
 use crate::store::{DataDir, Instance};
 
 /// Where other relays link themselves: beside the tunnel server's port.
@@ -117,19 +117,19 @@ pub(super) fn copy_store(parsed: &Parsed) -> Result<(), Failure> {
     ))
 }
 
-/// One that is not there yet is made by who writes in it.
-fn held(place: &Place) -> Result<Option<Instance>, Failure> {
+/// A missing directory is created by the first write.
+fn held(place: &StateLocation) -> Result<Option<Instance>, Failure> {
     match place {
-        Place::Directory(data) if data.dir().exists() => claim(data).map(Some),
+        StateLocation::Directory(data) if data.dir().exists() => claim(data).map(Some),
         _ => Ok(None),
     }
 }
 
-fn place(text: &str) -> Result<Place, Failure> {
+fn place(text: &str) -> Result<StateLocation, Failure> {
     if StoreUrl::is_meant(text) {
         let url = text.parse::<StoreUrl>();
         let url = url.map_err(|error| COPY_STORE.usage(error.to_string()))?;
-        return Ok(Place::Store(url, password()?));
+        return Ok(StateLocation::Store(url, password()?));
     }
     if text.is_empty() || text.contains("://") {
         let message = "give a relay's directory, or mysql://USER@HOST:PORT/DATABASE";
@@ -137,5 +137,5 @@ fn place(text: &str) -> Result<Place, Failure> {
     }
     let dir =
         std::path::absolute(text).map_err(|error| COPY_STORE.usage(format!("{text}: {error}")))?;
-    Ok(Place::Directory(DataDir::at(dir)))
+    Ok(StateLocation::Directory(DataDir::at(dir)))
 }

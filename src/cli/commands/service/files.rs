@@ -14,13 +14,13 @@ use crate::store::write_atomic;
 const MARK: &str = "# Written by 'postern service install'; a change is yours, and stays: ";
 
 /// The unit, and its file of variables.
-pub(super) struct Files {
+pub(super) struct UnitFiles {
     unit: PathBuf,
     environment: PathBuf,
 }
 
-impl Files {
-    /// Those of the unit of that name, in the user manager's own directory.
+impl UnitFiles {
+    /// Files of the unit of that name, in the user manager's own directory.
     pub(super) fn of(unit: &str) -> Result<Self, Failure> {
         let set = |name| {
             std::env::var_os(name)
@@ -147,7 +147,7 @@ fn is_ours(text: &str) -> bool {
     let first = text
         .split_once('\n')
         .and_then(|(first, rest)| Some((first.strip_prefix(MARK)?, rest)));
-    first.is_some_and(|(told, rest)| told == digest(rest))
+    first.is_some_and(|(expected, rest)| expected == digest(rest))
 }
 
 fn digest(text: &str) -> String {

@@ -1,5 +1,4 @@
-//! A manager in this process that knows of what it is given alone, for as long as the command runs; with a relay in
-//! this process too where no server is named.
+//! A manager in this process for one share, as long as the command runs; with an embedded relay if no server is given.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
@@ -7,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
 
-use super::session::{Outcome, Session};
-use super::teller::Teller;
+use super::progress::ProgressPrinter;
+use super::session::{Session, ShareOutcome};
 use crate::cli::failure::{Failure, UNREACHABLE, printable, warn};
 use crate::cli::fields::Fields;
 use crate::cli::manager_client::Manager;
 use crate::cli::port_holder;
-use crate::cli::relay_beside::{Beside, Now};
+use crate::cli::relay_standby::{RelayPlace, RelayStandby};
 use crate::manager::app_input::AppInput;
-use crate::manager::{self, Applications, Options, Running, ServerAccess, ServerUrl, StandIn};
+use crate::manager::{self, Applications, LocalRelay, Options, Running, ServerAccess, ServerUrl};
 use crate::plugin::WebClients;
-use crate::relay::embedded::{self, Embedded, NotEmbedded};
+use crate::relay::embedded::{self, EmbeddedRelay, NotEmbedded};
 use crate::store::DataDir;
 
 /// Time for the sockets of a process that ends to be closed. Default 2 s: it takes milliseconds.
@@ -25,13 +24,14 @@ const FREE_TIME: Duration = Duration::from_secs(2);
 /// Pause between two looks whether they are.
 const FREE_POLL: Duration = Duration::from_millis(20);
 
-pub(in crate::cli::commands) struct Alone {
+/// Manager of one share in this process.
+pub(in crate::cli::commands) struct InProcessManager {
     running: Running,
-    embedded: Option<Embedded>,
-    beside: Option<Beside>,
+    embedded: Option<EmbeddedRelay>,
+    standby: Option<RelayStandby>,
 }
 
-impl Alone {
+impl InProcessManager {
     /// Goes through `server`; where there is none, through a relay of this user's on this machine, which begins with
     /// this where none runs: at the port of the one `before` it, where that is free.
     pub(in crate::cli::commands) fn start(
@@ -42,7 +42,7 @@ impl Alone {
         web_clients: &'static dyn WebClients,
     ) -> Result<Self, Failure> {
         let is_here = server.is_none();
-        let (access, embedded, beside) = match server {
+        let (access, embedded, standby) = match server {
             Some(server) => (server, None, None),
             None => own_relay(home, run_dir, before)?,
         };
@@ -63,11 +63,11 @@ impl Alone {
             applications: Applications::Temporary,
             server: Some(access.server.clone()),
             // It goes from one process of this user's to the next, and may have another port there.
-            stand_in: StandIn {
+            local_relay: LocalRelay {
                 relay: is_here.then(|| access.clone()),
-                ..StandIn::default()
+                ..LocalRelay::default()
             },
-            own_listeners: embedded.iter().flat_map(Embedded::listeners).collect(),
+            own_listeners: embedded.iter().flat_map(EmbeddedRelay::listeners).collect(),
             enroll_token: access.enroll_token,
             insecure: false,
             allow_hosts: Vec::new(),
@@ -80,7 +80,7 @@ impl Alone {
         Ok(Self {
             running,
             embedded,
-            beside,
+            standby,
         })
     }
 
@@ -90,25 +90,29 @@ impl Alone {
         &mut self,
         home: &DataDir,
         fields: Fields,
-        (input, teller): (&AppInput, &Teller),
+        input: &AppInput,
+        progress: &ProgressPrinter,
         stopped: &Receiver<()>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ShareOutcome, Failure> {
         let manager = Manager::here(self.running.client());
-        let session = Session::begin(home, manager, fields, (input, teller))?;
-        session.run(teller, stopped, || self.keep())
+        let session = Session::begin(home, manager, fields, input, progress)?;
+        session.run(progress, stopped, || self.keep())
     }
 
     /// Embeds the relay here where the command that embedded it has ended: at the same address, so that all who go
     /// through it find it again. Fails where it cannot be there.
     fn keep(&mut self) -> Result<(), Failure> {
-        let Some(beside) = &self.beside else {
+        let Some(standby) = &self.standby else {
             return Ok(());
         };
-        let before = beside.address;
-        let address = match beside.now().map_err(|error| gone(before, &error))? {
-            Now::Unsaid => return Ok(()),
-            Now::There(relay) => relay.address,
-            Now::Here(embedded) => {
+        let before = standby.address;
+        let address = match standby
+            .take_over_if_ended()
+            .map_err(|error| gone(before, &error))?
+        {
+            RelayPlace::Changing => return Ok(()),
+            RelayPlace::OtherProcess(relay) => relay.address,
+            RelayPlace::ThisProcess(embedded) => {
                 let address = embedded.address();
                 self.embedded = Some(*embedded);
                 address
@@ -118,7 +122,7 @@ impl Alone {
             return Err(gone(before, &format!("it is at {address} now")));
         }
         if self.embedded.is_some() {
-            self.beside = None;
+            self.standby = None;
         }
         Ok(())
     }
@@ -132,7 +136,7 @@ impl Alone {
     }
 }
 
-/// The relay that it went through is not there any more.
+/// Failure after the relay has ended.
 fn gone(address: SocketAddr, why: &str) -> Failure {
     let why = printable(why);
     Failure::operation(format!(
@@ -142,10 +146,14 @@ fn gone(address: SocketAddr, why: &str) -> Failure {
     .exit_status(UNREACHABLE)
 }
 
-type OwnRelay = (ServerAccess, Option<Embedded>, Option<Beside>);
+type LocalRelayParts = (ServerAccess, Option<EmbeddedRelay>, Option<RelayStandby>);
 
 /// A relay of this user's that runs already, else one within this process.
-fn own_relay(home: &DataDir, run_dir: &Path, before: Option<u16>) -> Result<OwnRelay, Failure> {
+fn own_relay(
+    home: &DataDir,
+    run_dir: &Path,
+    before: Option<u16>,
+) -> Result<LocalRelayParts, Failure> {
     let access = |url: &str, token| -> Result<ServerAccess, Failure> {
         let server = ServerUrl::parse(url, false).map_err(|why| cannot(&why))?;
         Ok(ServerAccess {
@@ -165,10 +173,10 @@ fn own_relay(home: &DataDir, run_dir: &Path, before: Option<u16>) -> Result<OwnR
             let token = embedded.token.clone();
             Ok((access(&embedded.server(), token)?, Some(embedded), None))
         }
-        Err(NotEmbedded::Beside(Some(relay))) => {
-            let beside = Beside::of(&relay, home, run_dir, true);
+        Err(NotEmbedded::AlreadyRunning(Some(relay))) => {
+            let standby = RelayStandby::of(&relay, home, run_dir, true);
             let url = format!("http://{}", relay.address);
-            Ok((access(&url, relay.token)?, None, beside))
+            Ok((access(&url, relay.token)?, None, standby))
         }
         Err(NotEmbedded::Store(error)) => Err(cannot(&error.to_string()).hint(error.hint())),
         Err(error) => Err(cannot(&error.to_string()).hint("give a relay with --server URL")),

@@ -3,5 +3,5 @@
 pub(super) mod alone;
 pub(super) mod counts;
 pub(super) mod line;
+pub(super) mod progress;
 pub(super) mod session;
-pub(super) mod teller;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crossbeam_channel::{Receiver, RecvTimeoutError, select};
 use serde_json::json;
 
-use super::teller::{Ending, ShareLog, Teller};
+use super::progress::{Ending, ProgressPrinter, ShareLog};
 use crate::api::ConnectionState::{Connected, Connecting, Disconnected, Failed, Idle};
 use crate::api::{App, Error, Log};
 use crate::cli::commands::app::connecting::{Patience, failed, wait_connected};
@@ -25,9 +25,9 @@ const CUT_POLL: Duration = Duration::from_millis(20);
 /// Shares of the same target at the same time. Default 100: as many as can be connected.
 const MAX_ALIKE: u32 = 100;
 
-/// How a share came to its end.
+/// End of a share.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli::commands) enum Outcome {
+pub(in crate::cli::commands) enum ShareOutcome {
     /// It is over, and the last line has said why.
     Over,
     /// The program that carried it has ended; another one may carry it on.
@@ -48,7 +48,8 @@ impl Session {
         home: &DataDir,
         manager: Manager,
         mut fields: Fields,
-        (input, teller): (&AppInput, &Teller),
+        input: &AppInput,
+        progress: &ProgressPrinter,
     ) -> Result<Self, Failure> {
         let (id, lease) = lease(home, &input.identity())?;
         fields.insert("lease".to_owned(), json!(id));
@@ -59,7 +60,7 @@ impl Session {
             id,
             _lease: lease,
         };
-        match session.manager.connect(&session.id, teller.requires_name) {
+        match session.manager.connect(&session.id, progress.requires_name) {
             Ok(()) => Ok(session),
             Err(error) => {
                 session.remove();
@@ -68,34 +69,34 @@ impl Session {
         }
     }
 
-    /// Tells where it is shared, then what happens, until a message on `stopped`, until its time is over, or until it
-    /// cannot go on: also where `keep`, which sees every second to what it goes through, fails.
+    /// Prints the link, then the progress, until a message on `stopped`, until its time is over, or until it cannot go
+    /// on: also if `keep`, which is called every second to keep the relay running, fails.
     pub(in crate::cli::commands) fn run(
         self,
-        teller: &Teller,
+        progress: &ProgressPrinter,
         stopped: &Receiver<()>,
         keep: impl FnMut() -> Result<(), Failure>,
-    ) -> Result<Outcome, Failure> {
-        let ended = self.share(teller, stopped, keep);
+    ) -> Result<ShareOutcome, Failure> {
+        let ended = self.share(progress, stopped, keep);
         self.remove();
         ended
     }
 
     fn share(
         &self,
-        teller: &Teller,
+        progress: &ProgressPrinter,
         stopped: &Receiver<()>,
         mut keep: impl FnMut() -> Result<(), Failure>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ShareOutcome, Failure> {
         let mut next = self.manager.next_change(&self.id);
-        let patience = Patience::default().endless_if(teller.is_continued);
+        let patience = Patience::default().endless_if(progress.is_continued);
         let result = match wait_connected(&self.manager, &self.id, None, stopped, patience) {
-            Err(_) if teller.is_continued && !self.is_running() => {
-                return Ok(Outcome::ManagerEnded);
+            Err(_) if progress.is_continued && !self.is_running() => {
+                return Ok(ShareOutcome::ManagerEnded);
             }
             waited => waited?,
         };
-        let mut log = teller.begin(&self.app()?, &result)?;
+        let mut log = progress.print_shared(&self.app()?, &result)?;
         let (mut is_up, mut looked) = (true, Instant::now());
         loop {
             let is_stopped = wait(stopped, &mut next, is_up, looked);
@@ -110,20 +111,20 @@ impl Session {
                     log::info!("retrying: {}", Failure::from(error).message());
                     continue;
                 }
-                Err(_) => return Ok(Outcome::ManagerEnded),
+                Err(_) => return Ok(ShareOutcome::ManagerEnded),
             };
             is_up = app.status() == Connected;
             // Also at the end: what came since the last look counts too.
-            log.look(&app, |after| self.requests(after))?;
+            log.update(&app, |after| self.requests(after))?;
             match ending(&app, is_stopped) {
                 Some(Ending::Failed) => {
-                    log.end(Ending::Failed)?;
+                    log.print_end(Ending::Failed)?;
                     return Err(failed(&app.connection.unwrap_or_default(), None));
                 }
                 Some(Ending::Expired) => {
                     self.wait_for_cuts(&app);
                     if let Ok(app) = self.app() {
-                        log.look(&app, |after| self.requests(after))?;
+                        log.update(&app, |after| self.requests(after))?;
                     }
                     return over(log, Ending::Expired);
                 }
@@ -142,7 +143,7 @@ impl Session {
                 None => {}
             }
             if let Err(failure) = keep() {
-                log.end(Ending::Failed)?;
+                log.print_end(Ending::Failed)?;
                 return Err(failure);
             }
         }
@@ -204,11 +205,11 @@ fn wait(
     stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout)
 }
 
-fn over(log: ShareLog<'_>, ending: Ending) -> Result<Outcome, Failure> {
-    log.end(ending).map(|()| Outcome::Over)
+fn over(log: ShareLog<'_>, ending: Ending) -> Result<ShareOutcome, Failure> {
+    log.print_end(ending).map(|()| ShareOutcome::Over)
 }
 
-/// Why it ends now, where it does.
+/// Reason of the end, if it ends now.
 fn ending(app: &App, is_stopped: bool) -> Option<Ending> {
     let connection = app.connection.as_ref();
     let is_retried = connection.is_some_and(|connection| connection.next_retry_ms.is_some());

@@ -38,8 +38,8 @@ pub(super) fn of(running: &Running, sites: Option<&str>, is_quiet: bool) -> Stri
     format!("{page}{relay}{applications}Ctrl-C stops it.\n")
 }
 
-/// Says once whether the server is reached, where it is asked; whether the signal came meanwhile.
-pub(super) fn tell_reach(running: &Running, stopped: &Receiver<()>) -> bool {
+/// Prints once whether the server is reachable. True if the signal came meanwhile.
+pub(super) fn print_reachability(running: &Running, stopped: &Receiver<()>) -> bool {
     let until = Instant::now() + REACHED_WITHIN;
     while Instant::now() < until {
         let line = match running.server() {
@@ -56,7 +56,7 @@ pub(super) fn tell_reach(running: &Running, stopped: &Receiver<()>) -> bool {
             None => return false,
         };
         if !line.is_empty() {
-            // Whoever closed it does not want to be told.
+            // A closed standard output is no failure here.
             let _ = print(&line);
             return false;
         }

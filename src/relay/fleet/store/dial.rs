@@ -6,7 +6,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, LocalInfileHandler, OptsBuilder, SslOpts};
 
 use super::password::StorePassword;
-use super::server_error::{Trouble, is_unknown_variable};
+use super::server_error::{ServerTrouble, is_unknown_variable};
 use super::url::StoreUrl;
 use crate::net::{authority, trust_store};
 use crate::store::random;
@@ -25,10 +25,10 @@ pub(super) fn dial(
     url: &StoreUrl,
     password: &StorePassword,
     (host, port): &(String, u16),
-) -> Result<Conn, Trouble> {
+) -> Result<Conn, ServerTrouble> {
     let password = password.read();
-    let password =
-        password.map_err(|error| Trouble::Denied(format!("cannot read its password: {error}")))?;
+    let password = password
+        .map_err(|error| ServerTrouble::Denied(format!("cannot read its password: {error}")))?;
     let is_private = authority::is_loopback(host);
     let refuse_files = LocalInfileHandler::new(|_, _| Err(std::io::Error::other("refused")));
     let builder = OptsBuilder::new()
@@ -66,12 +66,12 @@ fn verified() -> SslOpts {
 
 /// The driver keeps what came before the switch to TLS and takes it for what came inside, so that somebody on the way
 /// could answer in the server's place. Nobody can have known in advance what is asked here.
-fn check_fresh(conn: &mut Conn) -> Result<(), Trouble> {
+fn check_fresh(conn: &mut Conn) -> Result<(), ServerTrouble> {
     let asked = random::token();
     let told: Option<String> = conn.query_first(format!("SELECT '{asked}'"))?;
     if told.as_ref() == Some(&asked) {
         return Ok(());
     }
     let why = "something on the network answered in its place before TLS began";
-    Err(Trouble::Denied(why.into()))
+    Err(ServerTrouble::Denied(why.into()))
 }

@@ -3,7 +3,7 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::server_error::Trouble;
+use super::server_error::ServerTrouble;
 use super::write::{insert, write};
 use crate::relay::earlier::Earlier;
 use crate::relay::state::{Connector, RelayState};
@@ -16,7 +16,7 @@ use crate::store::random;
 const MOVED: &str = "moved to the tables of a newer version";
 
 /// Moves it to the tables of `form`, in one transaction.
-pub(super) fn upgrade(conn: &mut Conn, form: u32) -> Result<Result<(), StoreError>, Trouble> {
+pub(super) fn upgrade(conn: &mut Conn, form: u32) -> Result<Result<(), StoreError>, ServerTrouble> {
     conn.query_drop("START TRANSACTION")?;
     let fleet = "SELECT form, number FROM postern_fleet WHERE id = 1 FOR UPDATE";
     let number = match conn.query_first(fleet)? {

@@ -4,7 +4,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, TxOpts};
 use zeroize::Zeroizing;
 
-use super::server_error::Trouble;
+use super::server_error::ServerTrouble;
 use super::session::Session;
 use super::write::{insert, write};
 use crate::relay::state::RelayState;
@@ -104,11 +104,11 @@ impl Session {
         };
         let is_made = self.ask(|conn| {
             let outcome = attempt(conn, known, &made, rows);
-            if let Err(Trouble::Again(_) | Trouble::Taken) = outcome {
+            if let Err(ServerTrouble::Again(_) | ServerTrouble::Taken) = outcome {
                 conn.query_drop("ROLLBACK")?;
             }
             match outcome {
-                Err(Trouble::Taken) => Ok(false),
+                Err(ServerTrouble::Taken) => Ok(false),
                 outcome => outcome,
             }
         })?;
@@ -137,7 +137,7 @@ fn snapshot(conn: &mut Conn) -> Result<mysql::Transaction<'_>, mysql::Error> {
 }
 
 /// The version of this fleet alone, where that is known. A server without it may be none of the store's.
-fn version(conn: &mut impl Queryable, fleet: Option<&str>) -> Result<Version, Trouble> {
+fn version(conn: &mut impl Queryable, fleet: Option<&str>) -> Result<Version, ServerTrouble> {
     let row: Option<(u64, String, String)> = conn.query_first(
         "SELECT f.number, COALESCE(c.id, ''), SHA2(f.secret, 256) FROM postern_fleet f \
          LEFT JOIN postern_commits c ON c.number = f.number WHERE f.id = 1",
@@ -146,10 +146,10 @@ fn version(conn: &mut impl Queryable, fleet: Option<&str>) -> Result<Version, Tr
         Some((number, id, of)) if fleet.is_none_or(|fleet| fleet == of) => {
             Ok(Version { number, id })
         }
-        Some(_) => Err(Trouble::Elsewhere(
+        Some(_) => Err(ServerTrouble::PeerOpener(
             "it contains another fleet's state".into(),
         )),
-        None => Err(Trouble::Elsewhere("postern_fleet has no row".into())),
+        None => Err(ServerTrouble::PeerOpener("postern_fleet has no row".into())),
     }
 }
 
@@ -171,7 +171,7 @@ fn attempt(
     known: &Version,
     made: &Version,
     rows: &[Row],
-) -> Result<bool, Trouble> {
+) -> Result<bool, ServerTrouble> {
     conn.query_drop("START TRANSACTION")?;
     let raise = "UPDATE postern_fleet SET number = ? WHERE id = 1 AND number = ? \
         AND COALESCE((SELECT id FROM postern_commits WHERE number = ?), '') = ?";

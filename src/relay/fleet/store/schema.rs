@@ -4,7 +4,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::earlier;
-use super::server_error::{Trouble, is_no_table};
+use super::server_error::{ServerTrouble, is_no_table};
 use super::write::write;
 use crate::relay::store_error::StoreError;
 use crate::store::random;
@@ -43,7 +43,10 @@ const TABLES: [&str; 5] = [
 
 /// Makes what is missing and brings an earlier form to today's, where `makes` says so. An error within is of the store
 /// itself, and no other server helps.
-pub(super) fn ensure(conn: &mut Conn, makes: bool) -> Result<Result<(), StoreError>, Trouble> {
+pub(super) fn ensure(
+    conn: &mut Conn,
+    makes: bool,
+) -> Result<Result<(), StoreError>, ServerTrouble> {
     let found = match form(conn) {
         Ok(found) => found,
         Err(error) if is_no_table(&error) => None,

@@ -8,13 +8,13 @@ use mysql::{DriverError, Error, MySqlError};
 
 /// Meaning of an error for the caller.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum ServerTrouble {
     /// Another transaction was first; the same may be asked again, here.
     Again(String),
     /// A unique key is another's.
     Taken,
     /// This server does not do it now, or is not reached; another one may.
-    Elsewhere(String),
+    PeerOpener(String),
     /// The account may not, here or elsewhere.
     Denied(String),
 }
@@ -32,7 +32,7 @@ const UNKNOWN_VARIABLE: u16 = 1193;
 /// No such table.
 const NO_TABLE: u16 = 1146;
 
-impl From<Error> for Trouble {
+impl From<Error> for ServerTrouble {
     /// Codes that are not known are as those that say that a server is not ready (1047), takes no writes (1290, 1792,
     /// 1836), is full (1040, 1203), goes down (1053), or has ended the statement (1317, 1927, 1180): another may do it.
     fn from(error: Error) -> Self {
@@ -40,7 +40,7 @@ impl From<Error> for Trouble {
             Error::MySqlError(error) if AGAIN.contains(&error.code) => Self::Again(text(&error)),
             Error::MySqlError(error) if error.code == TAKEN => Self::Taken,
             Error::MySqlError(error) if DENIED.contains(&error.code) => Self::Denied(text(&error)),
-            Error::MySqlError(error) => Self::Elsewhere(text(&error)),
+            Error::MySqlError(error) => Self::PeerOpener(text(&error)),
             Error::DriverError(
                 error @ (DriverError::UnknownAuthPlugin(_)
                 | DriverError::OldMysqlPasswordDisabled
@@ -48,20 +48,20 @@ impl From<Error> for Trouble {
                 | DriverError::TlsNotSupported),
             ) => Self::Denied(in_words(error)),
             // In their own words: around them the driver names its own types.
-            Error::DriverError(error) => Self::Elsewhere(error.to_string()),
+            Error::DriverError(error) => Self::PeerOpener(error.to_string()),
             Error::IoError(error) => of_transport(&error),
             error => match transport(&error) {
                 Some(error) => of_transport(error),
-                None => Self::Elsewhere(error.to_string()),
+                None => Self::PeerOpener(error.to_string()),
             },
         }
     }
 }
 
 /// The driver reads what it is sent, and a value that it does not expect makes it panic. Its connection is thrown away.
-impl From<Panicked> for Trouble {
+impl From<Panicked> for ServerTrouble {
     fn from(_: Panicked) -> Self {
-        Self::Elsewhere("unexpected answer".into())
+        Self::PeerOpener("unexpected answer".into())
     }
 }
 
@@ -75,11 +75,11 @@ fn transport(error: &Error) -> Option<&io::Error> {
 }
 
 /// rustls hands its errors through as those of the kind "invalid data".
-fn of_transport(error: &io::Error) -> Trouble {
+fn of_transport(error: &io::Error) -> ServerTrouble {
     match error.kind() {
-        io::ErrorKind::InvalidData => Trouble::Denied(format!("TLS: {error}")),
-        io::ErrorKind::WouldBlock => Trouble::Elsewhere("no answer in time".into()),
-        _ => Trouble::Elsewhere(error.to_string()),
+        io::ErrorKind::InvalidData => ServerTrouble::Denied(format!("TLS: {error}")),
+        io::ErrorKind::WouldBlock => ServerTrouble::PeerOpener("no answer in time".into()),
+        _ => ServerTrouble::PeerOpener(error.to_string()),
     }
 }
 
@@ -105,7 +105,7 @@ pub(super) fn is_no_table(error: &Error) -> bool {
 mod tests {
     use super::*;
 
-    fn of(code: u16) -> Trouble {
+    fn of(code: u16) -> ServerTrouble {
         let (state, message) = ("HY000".to_owned(), "m".to_owned());
         Error::MySqlError(MySqlError {
             state,
@@ -118,21 +118,21 @@ mod tests {
     #[test]
     fn each_kind_has_its_codes_and_what_is_not_known_is_tried_elsewhere() {
         for code in [1213, 1205, 1020] {
-            assert!(matches!(of(code), Trouble::Again(_)), "{code}");
+            assert!(matches!(of(code), ServerTrouble::Again(_)), "{code}");
         }
-        assert!(matches!(of(1062), Trouble::Taken));
+        assert!(matches!(of(1062), ServerTrouble::Taken));
         for code in [1045, 1044, 1142, 1049] {
-            assert!(matches!(of(code), Trouble::Denied(_)), "{code}");
+            assert!(matches!(of(code), ServerTrouble::Denied(_)), "{code}");
         }
         for code in [
             1047, 1290, 1836, 1792, 1040, 1203, 1053, 1317, 1927, 1180, 9999,
         ] {
-            assert!(matches!(of(code), Trouble::Elsewhere(_)), "{code}");
+            assert!(matches!(of(code), ServerTrouble::PeerOpener(_)), "{code}");
         }
-        let of_kind = |kind: io::ErrorKind| Trouble::from(Error::from(io::Error::from(kind)));
+        let of_kind = |kind: io::ErrorKind| ServerTrouble::from(Error::from(io::Error::from(kind)));
         let lost = of_kind(io::ErrorKind::ConnectionReset);
-        assert!(matches!(lost, Trouble::Elsewhere(_)));
+        assert!(matches!(lost, ServerTrouble::PeerOpener(_)));
         let refused = of_kind(io::ErrorKind::InvalidData);
-        assert!(matches!(refused, Trouble::Denied(why) if why.starts_with("TLS: ")));
+        assert!(matches!(refused, ServerTrouble::Denied(why) if why.starts_with("TLS: ")));
     }
 }

@@ -7,7 +7,7 @@ use mysql::Conn;
 use super::dial::dial;
 use super::password::StorePassword;
 use super::schema;
-use super::server_error::Trouble;
+use super::server_error::ServerTrouble;
 use super::url::StoreUrl;
 use crate::http::auth::sha256;
 use crate::relay::store_error::StoreError;
@@ -69,11 +69,11 @@ impl Session {
     /// more than once.
     pub(super) fn ask<T>(
         &mut self,
-        mut ask: impl FnMut(&mut Conn) -> Result<T, Trouble>,
+        mut ask: impl FnMut(&mut Conn) -> Result<T, ServerTrouble>,
     ) -> Result<T, StoreError> {
         let until = Instant::now() + WITHIN;
         loop {
-            let answer = catch_panic(|| match self.connected()? {
+            let answer = catch_panic(|| match self.connection()? {
                 Ok(conn) => ask(conn).map(Ok),
                 Err(error) => Ok(Err(error)),
             });
@@ -88,18 +88,18 @@ impl Session {
     }
 
     /// Makes ready for the next try; an error where there is none.
-    fn meet(&mut self, trouble: Trouble, until: Instant) -> Result<(), StoreError> {
+    fn meet(&mut self, trouble: ServerTrouble, until: Instant) -> Result<(), StoreError> {
         let why = match trouble {
-            Trouble::Denied(why) => {
+            ServerTrouble::Denied(why) => {
                 self.conn = None;
                 return Err(StoreError::Denied(format!("{}: {why}", self.place())));
             }
-            Trouble::Again(why) => {
+            ServerTrouble::Again(why) => {
                 std::thread::sleep(PAUSE);
                 why
             }
-            Trouble::Taken => "a key is taken".to_owned(),
-            Trouble::Elsewhere(why) => {
+            ServerTrouble::Taken => "a key is taken".to_owned(),
+            ServerTrouble::PeerOpener(why) => {
                 let why = format!("{}: {why}", self.place());
                 self.conn = None;
                 self.turn += 1;
@@ -116,7 +116,7 @@ impl Session {
     }
 
     /// The connection; one that was just made has the tables looked at.
-    fn connected(&mut self) -> Result<Result<&mut Conn, StoreError>, Trouble> {
+    fn connection(&mut self) -> Result<Result<&mut Conn, StoreError>, ServerTrouble> {
         Ok(Ok(match &mut self.conn {
             Some(conn) => conn,
             none => {
@@ -131,7 +131,7 @@ impl Session {
                 if let Err(error) = schema::ensure(&mut conn, self.makes)? {
                     return match &self.fleet {
                         // It was there before: another server may have it yet.
-                        Some(_) => Err(Trouble::Elsewhere(error.to_string())),
+                        Some(_) => Err(ServerTrouble::PeerOpener(error.to_string())),
                         None => Ok(Err(error)),
                     };
                 }

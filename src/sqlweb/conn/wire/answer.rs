@@ -7,8 +7,8 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Column, Conn, QueryResult, Row, Text};
 
-use super::packets::{PacketReader, Source};
-use super::text_result::{Set, TextResult, Told};
+use super::packets::{PacketReader, PacketSource};
+use super::text_result::{ResultSet, SessionStatus, TextResult};
 use crate::sqlweb::conn::driver::has_set;
 use crate::sqlweb::conn::socket_handle::SocketHandle;
 use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence};
@@ -27,17 +27,17 @@ const ERR: u8 = 0xff;
 /// one for the command.
 pub(crate) const LONGEST_TEXT: usize = 0xff_fffe - 1;
 
-/// How long is waited for what a server that has sent nonsense may still send.
+/// Time to wait for what a server that has sent nonsense may still send.
 const NONSENSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Place of the server's last word on a session.
+/// Last session status from the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum LastTold {
+pub(crate) enum LastStatus {
     /// The driver has read it.
     #[default]
     ByDriver,
     /// It was read past the driver.
-    Here(Told),
+    Here(SessionStatus),
     /// The last word was an error, which says nothing of the session.
     Nothing,
 }
@@ -45,7 +45,7 @@ pub(crate) enum LastTold {
 /// The answer to one statement.
 pub(crate) enum Answer<'c> {
     /// Read from the socket.
-    Direct(TextResult<&'c SocketHandle>, &'c mut LastTold),
+    Direct(TextResult<&'c SocketHandle>, &'c mut LastStatus),
     /// Read by the driver.
     Driver(DriverResult<'c>),
 }
@@ -55,7 +55,7 @@ pub(crate) struct DriverResult<'c> {
     /// It is kept from its own destructor, which would go on reading: while a panic unwinds, or from a server that sends
     /// without end. What is not dropped then is the list of its columns.
     result: ManuallyDrop<QueryResult<'c, 'c, 'c, Text>>,
-    /// Those of the set that began last.
+    /// Columns of the set that began last.
     columns: Vec<Column>,
     /// The one that was read last.
     row: Option<Row>,
@@ -63,7 +63,7 @@ pub(crate) struct DriverResult<'c> {
     guards: Option<(usize, &'c SocketHandle)>,
 }
 
-impl Source for &SocketHandle {
+impl PacketSource for &SocketHandle {
     fn receive(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         SocketHandle::receive(self, buffer)
     }
@@ -76,9 +76,9 @@ impl<'c> Answer<'c> {
         socket: &'c SocketHandle,
         sql: &[u8],
         most: usize,
-        told: &'c mut LastTold,
+        status: &'c mut LastStatus,
     ) -> Result<Self, DbError> {
-        *told = LastTold::Nothing;
+        *status = LastStatus::Nothing;
         let length = u32::try_from(sql.len() + 1).expect("the text goes into one packet");
         let mut command = Vec::with_capacity(5 + sql.len());
         command.extend_from_slice(&length.to_le_bytes());
@@ -88,7 +88,7 @@ impl<'c> Answer<'c> {
             .send(&command)
             .map_err(|error| DbError::Lost(io_sentence(&error)))?;
         let packets = PacketReader::new(socket, most);
-        Ok(Self::Direct(TextResult::new(packets), told))
+        Ok(Self::Direct(TextResult::new(packets), status))
     }
 
     /// Tells the server whether it may take several statements in one text; false where it does not know how to.
@@ -122,7 +122,7 @@ impl<'c> Answer<'c> {
     }
 
     /// Goes on to the next result, of which the rows before were read to their end; `None` after the last.
-    pub(crate) fn next_set(&mut self) -> Result<Option<Set<'_>>, DbError> {
+    pub(crate) fn next_set(&mut self) -> Result<Option<ResultSet<'_>>, DbError> {
         match self {
             Self::Direct(result, _) => result.next_set(),
             Self::Driver(answer) => answer.next_set(),
@@ -144,7 +144,9 @@ impl<'c> Answer<'c> {
     pub(crate) fn end(self) {
         match self {
             Self::Direct(result, last) => {
-                *last = result.told().map_or(LastTold::Nothing, LastTold::Here);
+                *last = result
+                    .status()
+                    .map_or(LastStatus::Nothing, LastStatus::Here);
                 // The driver's next read is anybody's guess.
                 if let Some(socket) = result.overrun() {
                     log::debug!("a server sent more than its answer, so its connection is closed");
@@ -157,7 +159,7 @@ impl<'c> Answer<'c> {
 }
 
 impl DriverResult<'_> {
-    fn next_set(&mut self) -> Result<Option<Set<'_>>, DbError> {
+    fn next_set(&mut self) -> Result<Option<ResultSet<'_>>, DbError> {
         if !has_set(&mut self.result) {
             return Ok(None);
         }
@@ -165,7 +167,7 @@ impl DriverResult<'_> {
         if !self.columns.is_empty() {
             // An answer without columns from here on is the server's word on a comment behind the last semicolon.
             self.guards = None;
-            return Ok(Some(Set::Rows(&self.columns)));
+            return Ok(Some(ResultSet::Rows(&self.columns)));
         }
         match &mut self.guards {
             Some((0, socket)) => {
@@ -182,11 +184,11 @@ impl DriverResult<'_> {
         };
         // An error has no columns either.
         self.result.next().transpose()?;
-        Ok(Some(Set::Done(done)))
+        Ok(Some(ResultSet::Done(done)))
     }
 
-    /// Why a statement that returns rows has none. Where the server sent nonsense the driver still believes what the answers
-    /// before have said: that more is to come.
+    /// Reason that a statement that returns rows has none. Where the server sent nonsense the driver still believes
+    /// what the answers before have said: that more is to come.
     fn without_columns(&mut self) -> DbError {
         match self.result.next() {
             Some(Err(error)) => error.into(),

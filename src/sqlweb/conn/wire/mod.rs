@@ -4,5 +4,5 @@ mod answer;
 mod packets;
 mod text_result;
 
-pub(crate) use answer::{Answer, LONGEST_TEXT, LastTold};
-pub(crate) use text_result::Set;
+pub(crate) use answer::{Answer, LONGEST_TEXT, LastStatus};
+pub(crate) use text_result::ResultSet;

@@ -17,7 +17,7 @@ const ROOM: usize = 64 << 10;
 const LARGE: usize = 4 * ROOM;
 
 /// Where the bytes come from.
-pub(crate) trait Source {
+pub(crate) trait PacketSource {
     /// Appends what there is, as far as `buffer` has room for it, and waits where there is nothing; 0 is the end.
     fn receive(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize>;
 }
@@ -36,7 +36,7 @@ pub(super) struct PacketReader<S> {
     most: usize,
 }
 
-impl<S: Source> PacketReader<S> {
+impl<S: PacketSource> PacketReader<S> {
     /// The answer to a command that was just sent. The longest payload that is taken has `most` bytes.
     pub(super) fn new(source: S, most: usize) -> Self {
         Self {

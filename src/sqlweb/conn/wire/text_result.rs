@@ -8,7 +8,7 @@ use mysql::consts::{ColumnFlags, ColumnType, StatusFlags};
 use mysql::{Column, MySqlError};
 use rows::{Span, find_cells, number};
 
-use super::packets::{PacketReader, Source, no_protocol};
+use super::packets::{PacketReader, PacketSource, no_protocol};
 use crate::sqlweb::error::{DbError, LOCAL_FILE};
 use crate::sqlweb::results::{Done, TextRow, info_line};
 
@@ -31,7 +31,7 @@ const TOO_WIDE: &str = "the result has too many columns; select fewer";
 
 /// State of the session and the statement in an OK or EOF packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct SessionStatus {
     /// The status flags.
     pub(crate) flags: StatusFlags,
     /// Warnings that the server holds ready.
@@ -39,7 +39,7 @@ pub(crate) struct Told {
 }
 
 /// One result of a statement.
-pub(crate) enum Set<'a> {
+pub(crate) enum ResultSet<'a> {
     /// Rows of these columns follow.
     Rows(&'a [Column]),
     /// There are none.
@@ -48,7 +48,7 @@ pub(crate) enum Set<'a> {
 
 /// Where in the answer the next packet is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Position {
+enum PacketPosition {
     BeforeSet,
     InRows,
     Ended,
@@ -57,27 +57,27 @@ enum Position {
 /// The answer to one statement, read as it is asked for.
 pub(crate) struct TextResult<S> {
     packets: PacketReader<S>,
-    position: Position,
+    position: PacketPosition,
     columns: Vec<Column>,
     spans: Vec<Span>,
-    told: Option<Told>,
+    status: Option<SessionStatus>,
 }
 
-impl<S: Source> TextResult<S> {
+impl<S: PacketSource> TextResult<S> {
     /// The answer that comes next.
     pub(super) fn new(packets: PacketReader<S>) -> Self {
         Self {
             packets,
-            position: Position::BeforeSet,
+            position: PacketPosition::BeforeSet,
             columns: Vec::new(),
             spans: Vec::new(),
-            told: None,
+            status: None,
         }
     }
 
     /// Returns the state in the last packet, if it was an OK or EOF packet.
-    pub(super) fn told(&self) -> Option<Told> {
-        self.told
+    pub(super) fn status(&self) -> Option<SessionStatus> {
+        self.status
     }
 
     /// The source, where it has sent more than the answer that was read.
@@ -86,24 +86,24 @@ impl<S: Source> TextResult<S> {
     }
 
     /// Goes on to the next result, of which the rows before were read to their end; `None` after the last.
-    pub(super) fn next_set(&mut self) -> Result<Option<Set<'_>>, DbError> {
-        if self.position != Position::BeforeSet {
+    pub(super) fn next_set(&mut self) -> Result<Option<ResultSet<'_>>, DbError> {
+        if self.position != PacketPosition::BeforeSet {
             return Ok(None);
         }
         self.advance()?;
         let packet = self.packets.payload();
         match packet.first() {
             Some(&OK) => {
-                let (done, told) = ok(packet).ok_or_else(cut_short)?;
-                self.ended(told);
-                Ok(Some(Set::Done(done)))
+                let (done, status) = ok(packet).ok_or_else(cut_short)?;
+                self.ended(status);
+                Ok(Some(ResultSet::Done(done)))
             }
             Some(&LOCAL_INFILE) => Err(DbError::Lost(LOCAL_FILE.into())),
             _ => {
                 let columns = column_count(packet).ok_or_else(|| no_protocol("no columns"))?;
                 self.read_columns(columns)?;
-                self.position = Position::InRows;
-                Ok(Some(Set::Rows(&self.columns)))
+                self.position = PacketPosition::InRows;
+                Ok(Some(ResultSet::Rows(&self.columns)))
             }
         }
     }
@@ -127,27 +127,27 @@ impl<S: Source> TextResult<S> {
 
     /// The next row of the set; `None` at its end.
     pub(super) fn next_row(&mut self) -> Result<Option<TextRow<'_>>, DbError> {
-        if self.position != Position::InRows {
+        if self.position != PacketPosition::InRows {
             return Ok(None);
         }
         self.advance()?;
-        if let Some(told) = eof(self.packets.payload()) {
-            self.ended(told);
+        if let Some(status) = eof(self.packets.payload()) {
+            self.ended(status);
             return Ok(None);
         }
         let packet = self.packets.payload();
         if !find_cells(packet, self.columns.len(), &mut self.spans) {
             return Err(no_protocol("a row"));
         }
-        self.position = Position::InRows;
+        self.position = PacketPosition::InRows;
         Ok(Some(TextRow::Packet(packet, &self.spans)))
     }
 
     /// Reads a packet, and makes an error of the server's an error, after which it sends no more. Nor is anything read
     /// after a packet that makes no sense, so the answer has ended until that is known.
     fn advance(&mut self) -> Result<(), DbError> {
-        self.told = None;
-        self.position = Position::Ended;
+        self.status = None;
+        self.position = PacketPosition::Ended;
         self.packets.advance()?;
         let packet = self.packets.payload();
         match packet.first() {
@@ -157,14 +157,16 @@ impl<S: Source> TextResult<S> {
         }
     }
 
-    fn ended(&mut self, told: Told) {
-        let has_more = told.flags.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS);
+    fn ended(&mut self, status: SessionStatus) {
+        let has_more = status
+            .flags
+            .contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS);
         self.position = if has_more {
-            Position::BeforeSet
+            PacketPosition::BeforeSet
         } else {
-            Position::Ended
+            PacketPosition::Ended
         };
-        self.told = Some(told);
+        self.status = Some(status);
     }
 }
 
@@ -191,7 +193,7 @@ fn text<'a>(packet: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(text)
 }
 
-fn ok(mut packet: &[u8]) -> Option<(Done, Told)> {
+fn ok(mut packet: &[u8]) -> Option<(Done, SessionStatus)> {
     take::<1>(&mut packet)?;
     let mut done = Done {
         affected_rows: number(&mut packet)?,
@@ -199,22 +201,22 @@ fn ok(mut packet: &[u8]) -> Option<(Done, Told)> {
         info: None,
     };
     let flags = u16_of(&mut packet)?;
-    let told = told(flags, u16_of(&mut packet)?);
+    let status = status(flags, u16_of(&mut packet)?);
     done.info = info_line(packet);
-    Some((done, told))
+    Some((done, status))
 }
 
-fn told(flags: u16, warnings: u16) -> Told {
+fn status(flags: u16, warnings: u16) -> SessionStatus {
     let flags = StatusFlags::from_bits_truncate(flags);
-    Told { flags, warnings }
+    SessionStatus { flags, warnings }
 }
 
 /// Returns the state at the end of columns or rows, if the packet is one.
-fn eof(packet: &[u8]) -> Option<Told> {
+fn eof(packet: &[u8]) -> Option<SessionStatus> {
     match packet {
         &[EOF, w0, w1, f0, f1, ..] if packet.len() <= LONGEST_EOF => {
             let (flags, warnings) = ([f0, f1], [w0, w1]);
-            Some(told(
+            Some(status(
                 u16::from_le_bytes(flags),
                 u16::from_le_bytes(warnings),
             ))
@@ -232,10 +234,10 @@ fn server_error(packet: &[u8]) -> Option<MySqlError> {
         rest = after;
         state = take(&mut rest)?;
     }
-    let told = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let status = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Some(MySqlError {
-        state: told(state),
-        message: told(rest),
+        state: status(state),
+        message: status(rest),
         code,
     })
 }

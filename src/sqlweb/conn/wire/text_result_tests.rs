@@ -10,7 +10,7 @@ struct Pieces<'a> {
     piece: usize,
 }
 
-impl Source for Pieces<'_> {
+impl PacketSource for Pieces<'_> {
     fn receive(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         let room = buffer.capacity() - buffer.len();
         assert!(room > 0, "there is always room for more");
@@ -78,8 +78,8 @@ fn read(bytes: &[u8], piece: usize) -> String {
         loop {
             match result.next_set()? {
                 None => return Ok(()),
-                Some(Set::Done(done)) => said += &format!("{done:?} "),
-                Some(Set::Rows(columns)) => {
+                Some(ResultSet::Done(done)) => said += &format!("{done:?} "),
+                Some(ResultSet::Rows(columns)) => {
                     for column in columns {
                         said += &format!("{} {:?}, ", column.name_str(), column.column_type());
                     }
@@ -101,8 +101,8 @@ fn read(bytes: &[u8], piece: usize) -> String {
         let error: DbError = error;
         said += &format!("failed: {error}");
     } else {
-        let told = result.told().unwrap();
-        said += &format!("{} warnings {:#x}", told.warnings, told.flags.bits());
+        let status = result.status().unwrap();
+        said += &format!("{} warnings {:#x}", status.warnings, status.flags.bits());
     }
     assert!(
         result.next_set().is_ok_and(|set| set.is_none())
@@ -136,12 +136,12 @@ fn an_answer_reads_the_same_however_it_is_split() {
     }
     // A result without an end is an error wherever it stops.
     for end in 0..script.bytes.len() {
-        let told = read(&script.bytes[..end], 1000);
+        let status = read(&script.bytes[..end], 1000);
         assert!(
-            told.contains(
+            status.contains(
                 "failed: the database connection was lost: the server closed the connection"
             ),
-            "{told}"
+            "{status}"
         );
     }
 }
@@ -166,10 +166,10 @@ fn a_row_of_several_packets_is_joined() {
             .packet(&row)
             .packet(b"\x011\x012")
             .end(2);
-        let told = read(&script.bytes, 100_000);
+        let status = read(&script.bytes, 100_000);
         assert!(
-            told.ends_with(&format!("NULL {length} bytes \"1\" \"2\" 3 warnings 0x2")),
-            "{told}"
+            status.ends_with(&format!("NULL {length} bytes \"1\" \"2\" 3 warnings 0x2")),
+            "{status}"
         );
     }
 }
@@ -242,8 +242,8 @@ fn small_rows_after_a_large_one_are_not_moved_again_and_again() {
 fn columns_without_end_have_one() {
     let script = Script::default().packet(&[0xfd, 0xff, 0xff, 0xff]);
     let columns = (0..70_000).fold(script, |script, _| script.column("a", 8));
-    let told = read(&columns.bytes, 1 << 20);
-    assert!(told.contains("too many columns"), "{told}");
+    let status = read(&columns.bytes, 1 << 20);
+    assert!(status.contains("too many columns"), "{status}");
 }
 
 #[test]
@@ -300,23 +300,23 @@ fn what_makes_no_sense_is_told() {
         ("an empty packet", Script::default().head().packet(&[])),
     ];
     for (expected, script) in cases {
-        let told = read(&script.bytes, 1000);
+        let status = read(&script.bytes, 1000);
         assert!(
-            told.ends_with(&format!(
+            status.ends_with(&format!(
                 "MySQL protocol ({expected}); the statement was not repeated"
             )),
-            "{told}"
+            "{status}"
         );
     }
     let mut script = two_results();
     script.packets = 77;
-    let told = read(&script.end(0).bytes, 1000);
+    let status = read(&script.end(0).bytes, 1000);
     assert!(
-        told.contains("(a row)") || told.contains("out of sync"),
-        "{told}"
+        status.contains("(a row)") || status.contains("out of sync"),
+        "{status}"
     );
-    let told = read(&Script::default().packet(b"\xfb/etc/passwd").bytes, 1000);
-    assert!(told.contains("asked for a local file"), "{told}");
+    let status = read(&Script::default().packet(b"\xfb/etc/passwd").bytes, 1000);
+    assert!(status.contains("asked for a local file"), "{status}");
     let most = u32::try_from(MOST).unwrap();
     let large = (0..=most >> 24).fold(Script::default().head(), |script, _| script);
     let mut bytes = large.bytes;
@@ -330,9 +330,9 @@ fn what_makes_no_sense_is_told() {
 #[test]
 fn a_server_error_ends_the_answer() {
     let error = b"\xff\x28\x04#42000you have an error";
-    let told = read(&Script::default().packet(error).bytes, 1000);
-    assert_eq!(told, "failed: you have an error");
-    let told = read(
+    let status = read(&Script::default().packet(error).bytes, 1000);
+    assert_eq!(status, "failed: you have an error");
+    let status = read(
         &Script::default()
             .head()
             .packet(b"\x011\x012")
@@ -340,7 +340,7 @@ fn a_server_error_ends_the_answer() {
             .bytes,
         1000,
     );
-    assert!(told.ends_with("\"1\" \"2\" failed: odd"), "{told}");
+    assert!(status.ends_with("\"1\" \"2\" failed: odd"), "{status}");
     let parsed = server_error(error).unwrap();
     assert_eq!((parsed.code, parsed.state.as_str()), (1064, "42000"));
     assert_eq!(server_error(b"\xff\x28\x04odd").unwrap().state, "HY000");
@@ -368,10 +368,10 @@ fn smoke_of_broken_answers() {
                 _ => bytes.insert(at, bytes[at]),
             }
         }
-        let told = read(&bytes, 1 + random(40));
+        let status = read(&bytes, 1 + random(40));
         assert!(
-            told.contains("warnings") || told.contains("failed"),
-            "{told}"
+            status.contains("warnings") || status.contains("failed"),
+            "{status}"
         );
     }
 }

@@ -1,39 +1,38 @@
-//! An application's site as its own gateway knows it: open to everybody, or, where the server asks for no code, to those
-//! who bring it.
+//! Access to an application's site at its own gateway: open to everybody, or with a code if the server requires none.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::gateway::{Code, CookieKey, Down, Open, Site, SiteAuth, Sites};
+use crate::gateway::{Code, CookieKey, OpenStream, Site, SiteAuth, Sites, Unreachable};
 use crate::sync::Mutex;
 
-/// The site of one application. What it is told holds from the next request on.
-pub(crate) struct Door {
+/// Access to the site of one application. Changes apply from the next request on.
+pub(crate) struct SiteAccess {
     site: Mutex<Arc<Site>>,
     /// Sign-ins and attempts of its visitors.
     pub(super) auth: Arc<SiteAuth>,
 }
 
-impl Default for Door {
-    fn default() -> Door {
-        let nowhere: Open = Arc::new(|_| Err(Down::Tunnel));
-        Door {
+impl Default for SiteAccess {
+    fn default() -> SiteAccess {
+        let nowhere: OpenStream = Arc::new(|_| Err(Unreachable::Tunnel));
+        SiteAccess {
             site: Mutex::new(Arc::new(Site::new("", "", nowhere))),
             auth: Arc::new(SiteAuth::new(CookieKey::random())),
         }
     }
 }
 
-impl Sites for Door {
+impl Sites for SiteAccess {
     fn find(&self, _: &str) -> Option<Arc<Site>> {
         Some(Arc::clone(&self.site.lock()))
     }
 }
 
-impl Door {
-    /// Asks for this code from now on, of the application that its server calls `app_id`; `name` is what visitors read.
-    /// Whoever was signed in under another code or `generation` is so no more.
-    pub(crate) fn ask_for(&self, (name, app_id): (&str, &str), (code, generation): (Code, u64)) {
+impl SiteAccess {
+    /// Requires this code from now on. Its server calls the application `app_id`, visitors read `name`. Sign-ins with
+    /// another code or `generation` end.
+    pub(crate) fn require_code(&self, name: &str, app_id: &str, code: Code, generation: u64) {
         let mut site = self.site.lock();
         let digest = |code: &Code| *code.digest();
         let is_same = (&*site.name, &*site.app_id, site.generation) == (name, app_id, generation)
@@ -47,7 +46,7 @@ impl Door {
     }
 
     /// Lets everybody in from now on.
-    pub(crate) fn open(&self) {
+    pub(crate) fn open_to_all(&self) {
         let mut site = self.site.lock();
         if site.code.is_some() {
             let mut next = Site::new("", "", Arc::clone(&site.open));
@@ -56,8 +55,8 @@ impl Door {
         }
     }
 
-    /// Leads to the application by this way from now on; whoever was signed in still is.
-    pub(super) fn leads_to(&self, open: Open) {
+    /// Sets the way to the application; sign-ins stay valid.
+    pub(super) fn set_upstream(&self, open: OpenStream) {
         let mut site = self.site.lock();
         let mut next = Site::new(&*site.name, &*site.app_id, open);
         (next.generation, next.epoch) = (site.generation, site.epoch);

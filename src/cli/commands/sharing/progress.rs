@@ -20,15 +20,15 @@ use crate::http::Counted;
 use crate::net::authority::{self, is_loopback};
 use crate::store::time::{in_words, rfc3339};
 
-/// Sources that are remembered, so that each is told once. Default 10,000: more are told again.
+/// Sources that are remembered, so that each is printed once. Default 10,000: more are printed again.
 const MAX_SOURCES: usize = 10_000;
 
 /// Unit in which visitors are counted.
 const VISITOR: &str = "visitor";
 const CONNECTION: &str = "connection";
 
-/// How a command tells.
-pub(in crate::cli::commands) struct Teller {
+/// Prints the progress of a share.
+pub(in crate::cli::commands) struct ProgressPrinter {
     json: bool,
     qr: bool,
     /// Lines after the link of a web client, which has addresses of its own on this machine: the link to send is the
@@ -43,32 +43,32 @@ pub(in crate::cli::commands) struct Teller {
     /// True if a server is given.
     has_server: bool,
     zone: Zone,
-    /// Since when it is wished for: an end that is given counts from here.
+    /// Start of the command: a given duration counts from here.
     asked: SystemTime,
 }
 
 /// Log of one share so far.
 pub(in crate::cli::commands) struct ShareLog<'a> {
-    teller: &'a Teller,
+    progress: &'a ProgressPrinter,
     began: Instant,
-    /// The last request that was looked at.
+    /// Number of the last request that was read.
     last: u64,
     requests: u64,
     sources: HashSet<String>,
     /// Visitors, or connections where only those are counted.
     visitors: u64,
-    /// Those whose first request is not over among them, as of the last look.
+    /// Visitors at the last update, including those whose first request is not over.
     present: u64,
     unit: &'static str,
     received: Total,
     sent: Total,
     status: ConnectionState,
     failing: String,
-    /// When it ends by itself, where it does.
+    /// End of the share, if it is limited.
     expires: Option<SystemTime>,
 }
 
-/// Why it ended.
+/// Reason of the end.
 #[derive(Clone, Copy)]
 pub(in crate::cli::commands) enum Ending {
     /// Ctrl-C.
@@ -83,7 +83,7 @@ pub(in crate::cli::commands) enum Ending {
     Failed,
 }
 
-impl Teller {
+impl ProgressPrinter {
     pub(in crate::cli::commands) fn new(parsed: &Parsed) -> Self {
         Self {
             json: parsed.wants_json(),
@@ -98,11 +98,15 @@ impl Teller {
         }
     }
 
-    /// Tells where it is shared.
-    pub(super) fn begin(&self, app: &App, result: &ConnectResult) -> Result<ShareLog<'_>, Failure> {
+    /// Prints the link, and how the share is reached.
+    pub(super) fn print_shared(
+        &self,
+        app: &App,
+        result: &ConnectResult,
+    ) -> Result<ShareLog<'_>, Failure> {
         let link = link::of(result);
         if self.json {
-            self.event("shared", shared(app, result, &link))?;
+            self.print_event("shared", shared(app, result, &link))?;
         } else {
             print(&format!("{link}\n"))?;
             if self.qr {
@@ -111,10 +115,10 @@ impl Teller {
         }
         say(self.local.as_deref().unwrap_or_default());
         if !self.json {
-            say(&self.sentences(app, result));
+            say(&self.description(app, result));
         }
         let mut log = ShareLog {
-            teller: self,
+            progress: self,
             began: Instant::now(),
             last: 0,
             requests: 0,
@@ -128,12 +132,12 @@ impl Teller {
             failing: String::new(),
             expires: end(app),
         };
-        log.look_at_health(result)?;
+        log.report_health(result)?;
         Ok(log)
     }
 
     /// Describes the share for a person.
-    fn sentences(&self, app: &App, result: &ConnectResult) -> String {
+    fn description(&self, app: &App, result: &ConnectResult) -> String {
         let exposed = result.exposed.clone().unwrap_or_else(|| app.saved());
         let shared = match self.local {
             Some(_) => printable(&app.name),
@@ -169,7 +173,7 @@ impl Teller {
         lines
     }
 
-    fn event(&self, name: &str, fields: Value) -> Result<(), Failure> {
+    fn print_event(&self, name: &str, fields: Value) -> Result<(), Failure> {
         let mut event = json!({"event": name, "time": rfc3339(SystemTime::now())});
         if let (Some(event), Value::Object(fields)) = (event.as_object_mut(), fields) {
             event.extend(fields);
@@ -177,10 +181,10 @@ impl Teller {
         print(&format!("{event}\n"))
     }
 
-    /// One thing that happened.
-    fn tell(&self, name: &str, fields: Value, line: &str) -> Result<(), Failure> {
+    /// Prints an event.
+    fn report(&self, name: &str, fields: Value, line: &str) -> Result<(), Failure> {
         if self.json {
-            return self.event(name, fields);
+            return self.print_event(name, fields);
         }
         let time = self.zone.with_seconds(SystemTime::now());
         say(&format!("{time}  {line}\n"));
@@ -188,8 +192,8 @@ impl Teller {
     }
 }
 
-/// The failure of a share; with `--json` it is an event too.
-pub(in crate::cli::commands) fn failed(failure: Failure) -> Failure {
+/// Adds an `error` event to the failure of a share, for `--json`.
+pub(in crate::cli::commands) fn with_error_event(failure: Failure) -> Failure {
     failure.answer(json!({"event": "error", "time": rfc3339(SystemTime::now())}))
 }
 
@@ -239,8 +243,12 @@ fn who(app: &App, result: &ConnectResult) -> String {
 }
 
 impl ShareLog<'_> {
-    /// Tells what is new. `requests` answers those after a number.
-    pub(super) fn look(&mut self, app: &App, requests: impl Fn(u64) -> Log) -> Result<(), Failure> {
+    /// Prints changes since the last update. `requests` returns the log after a number.
+    pub(super) fn update(
+        &mut self,
+        app: &App,
+        requests: impl Fn(u64) -> Log,
+    ) -> Result<(), Failure> {
         let idle = ConnectResult::default();
         let connection = app.connection.as_ref().unwrap_or(&idle);
         self.received.take(connection.bytes_in);
@@ -251,21 +259,21 @@ impl ShareLog<'_> {
             self.unit = CONNECTION;
         }
         if visitors.requests > self.requests {
-            self.look_at_requests(&requests(self.last))?;
+            self.report_visitors(&requests(self.last))?;
             self.requests = visitors.requests;
         }
         // Visitors with an address are shown by it.
         let has_address = app.protocol.has_gateway();
         if visitors.total > self.visitors && (!has_address || self.unit == CONNECTION) {
-            self.nameless(visitors.total - self.visitors)?;
+            self.report_nameless(visitors.total - self.visitors)?;
             self.visitors = visitors.total;
         }
-        self.look_at_end(app)?;
-        self.look_at_status(&connection.error, app.status())?;
-        self.look_at_health(connection)
+        self.report_end_time(app)?;
+        self.report_status(&connection.error, app.status())?;
+        self.report_health(connection)
     }
 
-    fn look_at_requests(&mut self, answer: &Log) -> Result<(), Failure> {
+    fn report_visitors(&mut self, answer: &Log) -> Result<(), Failure> {
         self.last = answer.last.max(self.last);
         let sources = answer.entries.iter();
         let sources = sources.filter_map(|request| request.get("source")?.as_str());
@@ -274,37 +282,38 @@ impl ShareLog<'_> {
                 self.visitors += 1;
                 let line = format!("visitor {}", printable(source));
                 let fields = json!({"source": source});
-                self.teller.tell("visitor", fields, &line)?;
+                self.progress.report("visitor", fields, &line)?;
             }
         }
         Ok(())
     }
 
-    /// So many more whose address nobody says.
-    fn nameless(&self, new: u64) -> Result<(), Failure> {
+    /// Prints `new` visitors without a known address.
+    fn report_nameless(&self, new: u64) -> Result<(), Failure> {
         let line = match new {
             1 => format!("a {}", self.unit),
             more => counted(more, self.unit),
         };
-        self.teller.tell("visitor", json!({"source": null}), &line)
+        self.progress
+            .report("visitor", json!({"source": null}), &line)
     }
 
-    fn look_at_end(&mut self, app: &App) -> Result<(), Failure> {
+    fn report_end_time(&mut self, app: &App) -> Result<(), Failure> {
         let expires = end(app);
         if expires == self.expires {
             return Ok(());
         }
         self.expires = expires;
-        let zone = &self.teller.zone;
+        let zone = &self.progress.zone;
         let line = match expires {
             Some(end) => format!("now until {}", zone.shown(end, SystemTime::now())),
             None => "now without an end time".to_owned(),
         };
         let fields = json!({"expires": app.expires});
-        self.teller.tell("expires", fields, &line)
+        self.progress.report("expires", fields, &line)
     }
 
-    fn look_at_status(&mut self, error: &str, status: ConnectionState) -> Result<(), Failure> {
+    fn report_status(&mut self, error: &str, status: ConnectionState) -> Result<(), Failure> {
         let status = match status {
             ConnectionState::Failed => ConnectionState::Connecting,
             other => other,
@@ -313,20 +322,20 @@ impl ShareLog<'_> {
             return Ok(());
         }
         match status {
-            ConnectionState::Connected => self.teller.tell("back", json!({}), "reconnected"),
+            ConnectionState::Connected => self.progress.report("back", json!({}), "reconnected"),
             ConnectionState::Connecting => {
                 let why = match error {
                     "" => String::new(),
                     error => format!(": {}", printable(error)),
                 };
                 let line = format!("tunnel lost; reconnecting{why}");
-                self.teller.tell("lost", json!({"error": error}), &line)
+                self.progress.report("lost", json!({"error": error}), &line)
             }
             _ => Ok(()),
         }
     }
 
-    fn look_at_health(&mut self, connection: &ConnectResult) -> Result<(), Failure> {
+    fn report_health(&mut self, connection: &ConnectResult) -> Result<(), Failure> {
         let Some(health) = &connection.health else {
             return Ok(());
         };
@@ -341,8 +350,8 @@ impl ShareLog<'_> {
         error.clone_into(&mut self.failing);
         if error.is_empty() {
             return self
-                .teller
-                .tell("answers", json!({}), "the application answers again");
+                .progress
+                .report("answers", json!({}), "the application answers again");
         }
         let (line, fields) = match &health.hint {
             None => (printable(error), json!({"error": error})),
@@ -351,14 +360,14 @@ impl ShareLog<'_> {
                 json!({"error": error, "hint": hint}),
             ),
         };
-        self.teller.tell("fails", fields, &line)
+        self.progress.report("fails", fields, &line)
     }
 
-    /// The last line.
-    pub(super) fn end(self, ending: Ending) -> Result<(), Failure> {
+    /// Prints the last line.
+    pub(super) fn print_end(self, ending: Ending) -> Result<(), Failure> {
         let (received, sent) = (self.received.sum(), self.sent.sum());
         let (name, sentence) = ending.words();
-        if self.teller.json {
+        if self.progress.json {
             let ended = json!({
                 "reason": name,
                 "seconds": self.began.elapsed().as_secs(),
@@ -368,25 +377,25 @@ impl ShareLog<'_> {
                 "bytes_in": received,
                 "bytes_out": sent,
             });
-            return self.teller.event("ended", ended);
+            return self.progress.print_event("ended", ended);
         }
         say(&format!("{sentence}{}\n", self.summary(ending)));
         Ok(())
     }
 
-    /// Visitors that were told, or else those in their first request.
+    /// Printed visitors, or else those in their first request.
     fn all_visitors(&self) -> u64 {
         match self.visitors {
             0 => self.present,
-            told => told,
+            reported => reported,
         }
     }
 
-    /// How long, and how much.
+    /// Duration, visitors and bytes.
     fn summary(&self, ending: Ending) -> String {
         let (received, sent) = (self.received.sum(), self.sent.sum());
         let end = self.expires.filter(|_| matches!(ending, Ending::Expired));
-        let length = end.and_then(|end| planned(self.teller.asked, end));
+        let length = end.and_then(|end| planned(self.progress.asked, end));
         let spent = in_words(length.unwrap_or_else(|| self.began.elapsed()));
         let who = match (self.all_visitors(), self.requests) {
             (0, _) => format!("no {}s", self.unit),
@@ -422,7 +431,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_reaches_this_machine_only_is_told_from_its_address() {
+    fn what_reaches_this_machine_only_is_known_by_its_address() {
         for (url, expected) in [
             ("http://shop.localhost:8180/", true),
             ("tcp://localhost:20001", true),

@@ -1,47 +1,47 @@
-//! A gateway beside its application: what it has that one at a relay has not.
+//! The part of a gateway that only a connector has, in front of its application.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::forwarded::FORWARDED_FOR;
-use super::naming::{Naming, Server};
+use super::naming::{Naming, ServerKind};
 use super::site_request::{Served, path};
 use crate::http::h1::head::Head;
 
 /// Prefix of the program's own paths, which are never logged and reach no application.
 const OWN_PATHS: &str = "/.postern/";
 
-/// Names and events of a gateway beside its application; one at a relay has none.
-pub(crate) struct Beside {
+/// Names and events of a connector's gateway; one at a relay has none.
+pub(crate) struct ConnectorSide {
     /// The name by which the application is asked.
     pub(crate) naming: Arc<Naming>,
-    pub(crate) events: Arc<dyn Events>,
+    pub(crate) events: Arc<dyn RequestEvents>,
 }
 
-/// Receiver of what happens to an application's requests.
-pub(crate) trait Events: Send + Sync {
-    /// A request has come to its end.
-    fn answered(&self, head: &Head, source: Option<IpAddr>, took: Duration, served: &Served);
+/// Receiver of the events of an application's requests.
+pub(crate) trait RequestEvents: Send + Sync {
+    /// Called at the end of a request.
+    fn on_answered(&self, head: &Head, source: Option<IpAddr>, took: Duration, served: &Served);
 
-    /// Nobody was found at the target, or nobody that answers.
-    fn missed(&self);
+    /// Called when the application is not reached, or does not answer.
+    fn on_unreachable(&self);
 
-    /// An answer at this path could not be passed on.
-    fn refused_answer(&self, path: &str, why: &str);
+    /// Called when an answer at this path could not be passed on.
+    fn on_invalid_answer(&self, path: &str, why: &str);
 
-    /// The application has sent a visitor to its own address.
-    fn named_itself(&self);
+    /// Called when the application has sent a visitor to its own address.
+    fn on_named_itself(&self);
 }
 
-impl Beside {
+impl ConnectorSide {
     /// The visitor, as a relay of ours says: it writes the line afresh, the visitor first.
     pub(crate) fn source(&self, head: &Head) -> Option<IpAddr> {
-        if self.naming.server == Server::Foreign {
+        if self.naming.server == ServerKind::Foreign {
             return None;
         }
-        let told = head.headers.only(FORWARDED_FOR).ok()??;
-        let first = told.split(|b| *b == b',').next()?;
+        let forwarded = head.headers.only(FORWARDED_FOR).ok()??;
+        let first = forwarded.split(|b| *b == b',').next()?;
         std::str::from_utf8(first).ok()?.trim().parse().ok()
     }
 
@@ -52,7 +52,7 @@ impl Beside {
 
     pub(super) fn record(&self, head: &Head, took: Duration, served: &Served) {
         if !is_own(head) {
-            (self.events).answered(head, self.source(head), took, served);
+            (self.events).on_answered(head, self.source(head), took, served);
         }
     }
 }

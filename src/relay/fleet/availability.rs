@@ -1,5 +1,5 @@
-//! Availability of the store, as it was found last: while it is away nobody waits for it but who looks whether it is
-//! back.
+//! Availability of the store, as it was found last: while it is away, only the thread that checks for its return waits
+//! for it.
 
 use std::mem::discriminant;
 use std::time::{Duration, Instant};
@@ -13,24 +13,24 @@ const SILENT: Duration = Duration::from_secs(15);
 
 /// Availability of the store.
 #[derive(Debug)]
-pub(super) struct Presence(Mutex<Last>);
+pub(super) struct StoreAvailability(Mutex<LastResult>);
 
 /// Last result, and its time.
 #[derive(Debug)]
-struct Last {
+struct LastResult {
     error: Option<StoreError>,
     at: Instant,
 }
 
-impl Default for Presence {
+impl Default for StoreAvailability {
     fn default() -> Self {
         let at = Instant::now();
-        Self(Mutex::new(Last { error: None, at }))
+        Self(Mutex::new(LastResult { error: None, at }))
     }
 }
 
-impl Presence {
-    /// Why it is away.
+impl StoreAvailability {
+    /// Fails if it is away.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let last = self.0.lock();
         if last.at.elapsed() >= SILENT && last.error.is_none() {
