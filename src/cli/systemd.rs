@@ -9,7 +9,7 @@ use super::args::command::{Command, Flag, Parsed};
 const STOP_SECONDS: u64 = 5;
 
 /// The systemd instance that runs the service.
-pub(super) enum Scope {
+pub(super) enum UnitScope {
     /// The system, as a user that exists only while it runs.
     System {
         /// The directory below `/var/lib` that is the service's own.
@@ -22,7 +22,7 @@ pub(super) enum Scope {
 /// Values of a unit.
 pub(super) struct Unit<'a> {
     pub(super) description: &'a str,
-    pub(super) scope: Scope,
+    pub(super) scope: UnitScope,
     /// The program and its arguments. `%S` stands for the parent of the state directory.
     pub(super) command: Vec<String>,
     /// A file with variables that are nobody else's business.
@@ -99,14 +99,14 @@ impl Unit<'_> {
             STOP_SECONDS + self.drain.as_secs(),
         );
         let target = match self.scope {
-            Scope::System { state } => {
+            UnitScope::System { state } => {
                 let _ = write!(
                     text,
                     "{SYSTEM_HARDENING}StateDirectory={state}\nStateDirectoryMode=0700\n"
                 );
                 "multi-user.target"
             }
-            Scope::User => "default.target",
+            UnitScope::User => "default.target",
         };
         let _ = write!(text, "\n[Install]\nWantedBy={target}\n");
         text
@@ -115,7 +115,7 @@ impl Unit<'_> {
     /// True if the hardening hides the program from its own service.
     fn is_out_of_sight(&self) -> bool {
         let program = self.command.first().map_or("", String::as_str);
-        matches!(self.scope, Scope::System { .. })
+        matches!(self.scope, UnitScope::System { .. })
             && HIDDEN.iter().any(|place| program.starts_with(place))
     }
 }
@@ -174,7 +174,7 @@ mod tests {
     fn a_system_unit_keeps_its_state_and_is_confined() {
         let unit = Unit {
             description: "d",
-            scope: Scope::System { state: "s" },
+            scope: UnitScope::System { state: "s" },
             command: vec!["postern".into(), "relay".into()],
             environment_file: None,
             drain: Duration::from_secs(30),

@@ -80,5 +80,5 @@ pub(crate) use request_stats::RequestStats;
 pub(crate) use site::NotifyOwner;
 pub(crate) use site_request::{Served, path};
 pub(crate) use stream::TlsStream;
-pub(crate) use tunnels::Tunnels;
+pub(crate) use tunnels::TunnelIntake;
 pub(crate) use visitor_connection::VisitorConnection;

@@ -8,7 +8,7 @@ use super::config::GatewayConfig;
 use super::gateway_state::GatewayState;
 use super::request_stats::RequestStats;
 use super::site::Sites;
-use super::tunnels::Tunnels;
+use super::tunnels::TunnelIntake;
 use super::visitor_connection::VisitorConnection;
 use crate::http::h1::Refusal;
 use crate::http::h1::head::Head;
@@ -18,7 +18,7 @@ use crate::net::is_within;
 /// The gateway; to be given to [`Server::start_with_gateway`](crate::http::Server::start_with_gateway).
 pub struct Gateway {
     state: Arc<GatewayState>,
-    tunnels: Option<Tunnels>,
+    tunnels: Option<TunnelIntake>,
 }
 
 impl Gateway {
@@ -32,7 +32,7 @@ impl Gateway {
 
     /// Takes tunnels too.
     #[must_use]
-    pub(crate) fn with_tunnels(self, tunnels: Option<Tunnels>) -> Gateway {
+    pub(crate) fn with_tunnels(self, tunnels: Option<TunnelIntake>) -> Gateway {
         Gateway { tunnels, ..self }
     }
 

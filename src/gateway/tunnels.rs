@@ -10,13 +10,13 @@ use crate::tunnel::server::Intake;
 use crate::tunnel::ws::UpgradeRequest;
 
 /// Takes tunnels from the visitors' listener.
-pub(crate) struct Tunnels {
+pub(crate) struct TunnelIntake {
     /// Paths at which a tunnel may begin.
     pub(crate) paths: Vec<String>,
     pub(crate) intake: Intake,
 }
 
-impl Tunnels {
+impl TunnelIntake {
     /// True if a request with this target is for a tunnel.
     pub(super) fn is_at(&self, target: &str) -> bool {
         let path = target.split_once('?').map_or(target, |(path, _)| path);

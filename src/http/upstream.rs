@@ -20,7 +20,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::h1::body::Framing;
 use super::h1::head::Head;
 use super::h1::hop_by_hop::is_hop_by_hop;
-use super::server::{Backend, Opened, PendingResponse};
+use super::server::{Backend, PendingResponse, UpstreamConnection};
 use super::{CancelToken, Handler, Request};
 
 /// Names the request in the process's own table. Only the server writes it.
@@ -282,7 +282,7 @@ impl Backend for Workers {
         body: Option<&[u8]>,
         peer: SocketAddr,
         client: &CancelToken,
-    ) -> io::Result<Opened> {
+    ) -> io::Result<UpstreamConnection> {
         let id = self.pending.next.fetch_add(1, Ordering::Relaxed);
         let request = Arc::new(PendingRequest {
             peer,
@@ -298,7 +298,7 @@ impl Backend for Workers {
         });
         let socket = self.connect()?;
         socket.set_nonblocking(true)?;
-        Ok(Opened {
+        Ok(UpstreamConnection {
             socket,
             request: serialise(head, body, id),
             pending,

@@ -8,7 +8,8 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::fleet::{
-    self, LinkSettings, Links, Looks, Member, Opened, Watch, WatchError, WatchHooks, Watching,
+    self, LinkSettings, Links, Looks, Member, OpenedStore, StoreWatch, WatchError, WatchHooks,
+    Watching,
 };
 use super::setup::{LOOK, Service};
 use super::state_store::{Error, StateStore};
@@ -31,7 +32,7 @@ impl JoinedRelay {
         home: &DataDir,
         options: &fleet::Options,
     ) -> Result<(StateStore, Self), Error> {
-        let opened = Opened::open(home, options)?;
+        let opened = OpenedStore::open(home, options)?;
         let looks = Looks::new(&opened);
         let store = StateStore::new(opened.state, Box::new(opened.rows));
         let (secret, watching) = (opened.secret, opened.watching);
@@ -61,7 +62,7 @@ impl JoinedRelay {
         service: &Arc<Service>,
         listener: TcpListener,
         keys: Arc<[ServerKey]>,
-    ) -> Result<Watch, WatchError> {
+    ) -> Result<StoreWatch, WatchError> {
         let links = self
             .link(service, listener, keys)
             .map_err(WatchError::Thread)?;
@@ -119,7 +120,7 @@ impl JoinedRelay {
         })
     }
 
-    fn watch(self, service: &Arc<Service>, links: &Arc<Links>) -> Result<Watch, WatchError> {
+    fn watch(self, service: &Arc<Service>, links: &Arc<Links>) -> Result<StoreWatch, WatchError> {
         let (of_number, of_refresh) = (Arc::downgrade(service), Arc::downgrade(service));
         let (of_body, of_seen) = (Arc::downgrade(links), Arc::downgrade(links));
         let watched = WatchHooks {
@@ -142,6 +143,6 @@ impl JoinedRelay {
                 }
             }),
         };
-        Watch::start(&self.looks, self.watching, watched)
+        StoreWatch::start(&self.looks, self.watching, watched)
     }
 }

@@ -16,7 +16,7 @@ use super::app_state::AppState;
 use super::call_stats::CallStats;
 use super::connector_auth::Enrolment;
 use super::drain::{self, Drain, UnplacedConnectors};
-use super::fleet::{self, Watch, WatchError};
+use super::fleet::{self, StoreWatch, WatchError};
 use super::follow::follow;
 use super::invites::Invite;
 use super::inviting::{self, CreatedInvite};
@@ -30,7 +30,7 @@ use super::setup::Service;
 use super::sites::SiteTable;
 use super::state_store::{self, Error as StateError, StateStore};
 use super::urls::{PublicPorts, PublicUrl, PublicUrls, TUNNEL_PATH, TunnelUrl};
-use crate::gateway::{CookieKey, Gateway, GatewayConfig, Tunnels};
+use crate::gateway::{CookieKey, Gateway, GatewayConfig, TunnelIntake};
 use crate::http::server::wanted_files;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 use crate::net::Cidr;
@@ -112,7 +112,7 @@ pub struct Running {
     /// Number of visitors' requests that run.
     running: Box<dyn Fn() -> usize + Send + Sync>,
     /// Looks what other relays change, where there are any.
-    watch: Option<Watch>,
+    watch: Option<StoreWatch>,
     /// Where the state is that they share.
     pub store: Option<fleet::StoreUrl>,
     /// The invite that was made now: its token, a secret that is shown this once, and its end, RFC 3339.
@@ -271,7 +271,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         }
         None => (None, None),
     };
-    let by_url = options.tunnels_by_url.then(|| Tunnels {
+    let by_url = options.tunnels_by_url.then(|| TunnelIntake {
         paths: tunnel_paths,
         intake: tunnels.intake(),
     });

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
 use super::names;
-use super::state::Caller;
+use super::state::CallerInfo;
 
 /// Bytes of a connector's name, and of an application's.
 const MAX_NAME: usize = 64;
@@ -56,7 +56,7 @@ pub(super) struct SetupRequest {
     /// Another number than before ends all sign-ins and open streams.
     pub(super) generation: u64,
     /// Description that the connector gives of itself; where it calls from is added by who takes the call.
-    pub(super) caller: Caller,
+    pub(super) caller: CallerInfo,
 }
 
 impl SetupRequest {
@@ -84,7 +84,7 @@ impl SetupRequest {
             expires_in: fields.number("expires_in"),
             allow: fields.networks("allow"),
             generation: fields.number("generation").unwrap_or_default(),
-            caller: Caller {
+            caller: CallerInfo {
                 label: fields.text("label", false, display),
                 version: fields.text("version", false, display),
                 source: String::new(),

@@ -29,13 +29,13 @@ pub(super) struct SiteTable {
     /// When applications expire.
     ends: Ends,
     /// Counters as they were kept last, and those of applications that have gone since: one may come again.
-    traffic: Mutex<Traffic>,
+    traffic: Mutex<SavedTraffic>,
     /// Opens streams through tunnels at other relays; none without a fleet.
     peers: Option<Arc<OnceLock<PeerOpener>>>,
 }
 
 /// [`RelayState::traffic`].
-pub(super) type Traffic = CopyOnWrite<BTreeMap<String, Kept>>;
+pub(super) type SavedTraffic = CopyOnWrite<BTreeMap<String, Kept>>;
 
 /// Opens a stream to what a connector holds at another relay.
 pub(super) type PeerOpener =
@@ -84,7 +84,7 @@ fn end_visits(site: Option<&Arc<Site>>) {
 
 impl SiteTable {
     /// Nothing is in it; what is left of each application's time is noted in `home`, and counters go on from `traffic`.
-    pub(super) fn new(home: &DataDir, traffic: Traffic, has_others: bool) -> Self {
+    pub(super) fn new(home: &DataDir, traffic: SavedTraffic, has_others: bool) -> Self {
         let sites = Self {
             peers: has_others.then(Arc::default),
             ends: Ends::open(home),
@@ -186,7 +186,7 @@ impl SiteTable {
     }
 
     /// Counters to be kept for the next process: of applications that were visited, and of those that may come again.
-    pub(super) fn traffic(&self, state: &RelayState) -> Traffic {
+    pub(super) fn traffic(&self, state: &RelayState) -> SavedTraffic {
         let in_use = state
             .applications()
             .filter_map(|(_, of)| Some((of.app_id.clone(), self.passed(of)?)));

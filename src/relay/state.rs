@@ -183,7 +183,7 @@ pub(super) struct Connector {
     pub(super) called_at: CalledAt,
     /// Machine that created it.
     #[serde(default)]
-    pub(super) caller: Volatile<Caller>,
+    pub(super) caller: Volatile<CallerInfo>,
     /// Invite that it used; none if none was needed.
     #[serde(default)]
     pub(super) invite: Option<InvitedBy>,
@@ -194,7 +194,7 @@ pub(super) struct Connector {
 /// Description that a connector gives of itself, and where it calls from. Each is empty if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Caller {
+pub(super) struct CallerInfo {
     /// The name of its machine.
     pub(super) label: String,
     /// The version of its program.

@@ -19,11 +19,11 @@ pub(in crate::http) trait Backend: Send + Sync {
         body: Option<&[u8]>,
         peer: SocketAddr,
         client: &CancelToken,
-    ) -> io::Result<Opened>;
+    ) -> io::Result<UpstreamConnection>;
 }
 
 /// A connection to the upstream, for one request.
-pub(in crate::http) struct Opened {
+pub(in crate::http) struct UpstreamConnection {
     /// Where the request is written to and the answer comes from; non-blocking.
     pub(in crate::http) socket: UnixStream,
     /// The request as the backend wants it, to be written there.

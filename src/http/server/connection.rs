@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use super::backend::Opened;
-use super::budget::hold_body;
+use super::backend::{Opened, UpstreamConnection};
+use super::budget::{HeldBody, hold_body};
 use super::connection_handler::{After, ConnectionHandler, Gateway};
 use super::connection_table::{ConnectionEntry, Phase};
 use super::peer;
@@ -300,7 +300,7 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         head: &Head,
         body: Option<Vec<u8>>,
         cancel: &CancelToken,
-    ) -> Result<Opened, Refusal> {
+    ) -> Result<UpstreamConnection, Refusal> {
         let backend = &self.state.backend;
         let opened = backend.open(head, body.as_deref(), self.entry.peer, cancel);
         opened.map_err(|error| {

@@ -39,7 +39,7 @@ mod socket_owner;
 mod threads;
 mod worker_rules;
 
-pub(super) use backend::{Backend, Opened, PendingResponse};
+pub(super) use backend::{Backend, PendingResponse, UpstreamConnection};
 pub use budget::ExchangeSlot;
 pub(crate) use budget::{raise_open_files, wanted_files};
 pub use listener::StreamServer;

@@ -17,7 +17,7 @@ const MOST_THREADS: usize = crate::limits::THREADS_OF_SITE;
 
 /// Handler for the streams of the application's tunnel.
 pub(crate) fn serve(gateway: SiteGateway) -> Serve {
-    let (gateway, ending) = (Arc::new(gateway), Ending::default());
+    let (gateway, ending) = (Arc::new(gateway), StreamsEnd::default());
     Arc::new(move |stream| {
         let connection = StreamConnection::new(&gateway, stream);
         ending.0.accept(connection);
@@ -26,7 +26,7 @@ pub(crate) fn serve(gateway: SiteGateway) -> Serve {
 
 /// Ends the parked streams of an application with its tunnel.
 #[derive(Default)]
-struct Ending(Arc<Streams>);
+struct StreamsEnd(Arc<Streams>);
 
 /// The streams of an application.
 #[derive(Default)]
@@ -39,7 +39,7 @@ struct Streams {
     threads: Permits,
 }
 
-impl Drop for Ending {
+impl Drop for StreamsEnd {
     fn drop(&mut self) {
         if let Some(Some(lot)) = self.0.lot.get() {
             lot.close();

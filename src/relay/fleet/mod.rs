@@ -31,5 +31,5 @@ pub(super) use links::{LinkSettings, Links};
 pub(super) use member::Member;
 pub(super) use member_id::is_member;
 pub(super) use overview::{FleetOverview, Held};
-pub(super) use shared_state::{Opened, Watching};
-pub(super) use watch::{Looks, Watch, WatchError, WatchHooks};
+pub(super) use shared_state::{OpenedStore, Watching};
+pub(super) use watch::{Looks, StoreWatch, WatchError, WatchHooks};

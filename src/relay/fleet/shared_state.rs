@@ -23,7 +23,7 @@ pub(in crate::relay) struct SharedRows {
 }
 
 /// Initial state of a relay of a fleet.
-pub(in crate::relay) struct Opened {
+pub(in crate::relay) struct OpenedStore {
     pub(in crate::relay) state: RelayState,
     pub(in crate::relay) rows: SharedRows,
     /// Secret that only the relays of the fleet know.
@@ -39,7 +39,7 @@ pub(in crate::relay) struct Watching {
     pub(super) session: Session,
 }
 
-impl Opened {
+impl OpenedStore {
     /// Reads the state, and makes the tables where there are none.
     pub(in crate::relay) fn open(home: &DataDir, options: &Options) -> Result<Self, Error> {
         let session = |of: fn(_, _) -> Session| of(options.store.clone(), options.password.clone());

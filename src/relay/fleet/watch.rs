@@ -7,7 +7,7 @@ use std::{io, thread};
 
 use super::availability::StoreAvailability;
 use super::member::Member;
-use super::shared_state::{Opened, Watching};
+use super::shared_state::{OpenedStore, Watching};
 use super::store::{MemberRow, Session};
 use crate::relay::store_error::StoreError;
 use crate::sqlweb::catch_panic::catch_panic;
@@ -68,7 +68,7 @@ impl Looks {
 }
 
 /// The thread.
-pub(in crate::relay) struct Watch {
+pub(in crate::relay) struct StoreWatch {
     looks: Looks,
     thread: Option<JoinHandle<()>>,
 }
@@ -87,7 +87,7 @@ pub(in crate::relay) struct WatchHooks {
 
 impl Looks {
     /// For a relay that is not watched yet.
-    pub(in crate::relay) fn new(opened: &Opened) -> Self {
+    pub(in crate::relay) fn new(opened: &OpenedStore) -> Self {
         Self {
             requests: Arc::default(),
             availability: Arc::clone(&opened.availability),
@@ -101,7 +101,7 @@ pub(in crate::relay) enum WatchError {
     Thread(io::Error),
 }
 
-impl Watch {
+impl StoreWatch {
     /// Says that the relay is there, and begins: one that may not say it is of no use to anybody.
     pub(in crate::relay) fn start(
         looks: &Looks,
@@ -132,7 +132,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for StoreWatch {
     /// Does not wait for a store that does not answer.
     fn drop(&mut self) {
         let (requests, changed) = &*self.looks.requests;

@@ -72,7 +72,7 @@ fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure>
     state.set_connecting(&mux);
     let stopped = Arc::clone(&mux);
     let _watch = state.cancel.watch(move || stopped.stop());
-    let mut client = ConnectionHandler {
+    let mut client = ClientHandler {
         state,
         settings,
         way,
@@ -109,7 +109,7 @@ enum HandshakePhase {
     Up,
 }
 
-struct ConnectionHandler<'a> {
+struct ClientHandler<'a> {
     state: &'a TunnelState,
     settings: &'a Settings,
     way: Way,
@@ -121,7 +121,7 @@ struct ConnectionHandler<'a> {
     failure: Option<Failure>,
 }
 
-impl Handler for ConnectionHandler<'_> {
+impl Handler for ClientHandler<'_> {
     fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End> {
         match event {
             Event::HostKey(key) => self.host_key(mux, &key),
@@ -154,7 +154,7 @@ impl Handler for ConnectionHandler<'_> {
     }
 }
 
-impl ConnectionHandler<'_> {
+impl ClientHandler<'_> {
     fn fail(&mut self, failure: Failure) -> End {
         self.failure = Some(failure);
         End::Handler

@@ -103,7 +103,7 @@ impl Mux {
         self.wake_writer();
     }
 
-    /// Time until [`Mux::ready`] must have been called, counted from now.
+    /// Time until [`Mux::mark_ready`] must have been called, counted from now.
     pub(in crate::tunnel) fn allow(&self, time: Duration) {
         self.timers().allow(Instant::now(), time);
         self.wake_writer();

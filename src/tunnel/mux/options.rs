@@ -12,7 +12,7 @@ use crate::tunnel::target::MayDial;
 pub(in crate::tunnel) struct Options {
     /// The pause between keep-alive requests; none for no keep-alive.
     pub(in crate::tunnel) keepalive: Option<Duration>,
-    /// Time until [`Mux::ready`](super::Mux::ready) must have been called.
+    /// Time until [`Mux::mark_ready`](super::Mux::mark_ready) must have been called.
     pub(in crate::tunnel) ready_within: Duration,
     /// Time for a keep-alive's answer.
     pub(in crate::tunnel) answer_within: Duration,

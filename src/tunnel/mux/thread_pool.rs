@@ -20,10 +20,10 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// The threads of one connection.
 #[derive(Default)]
-pub(super) struct ThreadPool(Arc<PoolState>);
+pub(super) struct ThreadPool(Arc<ThreadPoolState>);
 
 #[derive(Default)]
-struct PoolState {
+struct ThreadPoolState {
     threads: Permits,
     jobs: Mutex<Jobs>,
     wake: Condvar,
@@ -68,7 +68,7 @@ impl ThreadPool {
     }
 }
 
-impl PoolState {
+impl ThreadPoolState {
     fn work(&self, first: Job) {
         let mut next = Some(first);
         while let Some(job) = next {

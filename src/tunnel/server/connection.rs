@@ -79,7 +79,7 @@ fn serve(
     let _cut = state.cut.watch(move || cut.cut());
     let evicted = Arc::clone(&mux);
     let _evicted = permit.evicted().watch(move || evicted.cut());
-    let mut client = ConnectionHandler {
+    let mut client = ServerHandler {
         state,
         peer,
         permit,
@@ -100,14 +100,14 @@ enum HandshakePhase {
     Up,
 }
 
-struct ConnectionHandler<'a> {
+struct ServerHandler<'a> {
     state: &'a ServerState,
     peer: SocketAddr,
     permit: &'a ClientPermit,
     phase: HandshakePhase,
 }
 
-impl Handler for ConnectionHandler<'_> {
+impl Handler for ServerHandler<'_> {
     fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End> {
         match event {
             Event::PasswordAuth { user, password } => self.login(mux, user, password),
@@ -128,7 +128,7 @@ impl Handler for ConnectionHandler<'_> {
     }
 }
 
-impl ConnectionHandler<'_> {
+impl ServerHandler<'_> {
     fn login(&mut self, mux: &Arc<Mux>, user: &str, password: &str) -> Result<(), End> {
         let holder = self.state.policy.login(user, password, self.peer);
         let admitted = holder.is_some();

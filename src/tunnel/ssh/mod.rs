@@ -25,7 +25,7 @@
 //!
 //! # Use
 //!
-//! - The reading thread: read into [`Reader::space`], [`Reader::filled`], then
+//! - The reading thread: read into [`Reader::space`], [`Reader::mark_filled`], then
 //!   [`Reader::next`] until it answers none.
 //! - Whoever writes: [`Writer::fill`], write [`Writer::output`], [`Writer::advance`], wake the
 //!   streams of [`Writer::woken`]; again, until `fill` answers false. It is to be done after

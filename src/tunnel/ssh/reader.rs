@@ -49,7 +49,7 @@ pub struct Reader {
     /// The peer has sent KEXINIT, and not yet NEWKEYS.
     exchanging: bool,
     logged_in: bool,
-    flows: HashMap<u32, Flow>,
+    flows: HashMap<u32, ChannelFlow>,
     /// Bytes opened under the present keys, to the next exchange that they are cause for.
     received: u64,
     /// Bytes opened under the present keys.
@@ -70,7 +70,7 @@ enum ReaderState {
 
 /// The data of one channel, in bytes since its beginning.
 #[derive(Default)]
-struct Flow {
+struct ChannelFlow {
     received: u64,
     allowed: u64,
     ended: bool,

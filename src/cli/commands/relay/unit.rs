@@ -5,7 +5,7 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, COMMAND, DATA, ENROLL_TOKEN, LOG_FORMAT, PRINT_UNIT, STORE, VERBOSE,
 };
-use crate::cli::systemd::{Scope, Unit, command_line, escaped};
+use crate::cli::systemd::{Unit, UnitScope, command_line, escaped};
 
 /// The unit for the user's own manager, with its state where it is without a unit.
 pub(super) fn of_user(settings: &Settings, parsed: &Parsed, environment_file: &str) -> String {
@@ -13,7 +13,7 @@ pub(super) fn of_user(settings: &Settings, parsed: &Parsed, environment_file: &s
     let mut unit = Unit {
         command: command_line(&COMMAND, parsed, &left_out),
         environment_file: Some(environment_file),
-        ..unit(settings, parsed, Scope::User)
+        ..unit(settings, parsed, UnitScope::User)
     };
     // The unit has another working directory.
     let data = parsed.value(&DATA);
@@ -23,7 +23,7 @@ pub(super) fn of_user(settings: &Settings, parsed: &Parsed, environment_file: &s
     unit.text()
 }
 
-fn unit(settings: &Settings, parsed: &Parsed, scope: Scope) -> Unit<'static> {
+fn unit(settings: &Settings, parsed: &Parsed, scope: UnitScope) -> Unit<'static> {
     Unit {
         description: "postern relay",
         scope,
@@ -70,7 +70,7 @@ pub(super) fn text(settings: &Settings, parsed: &Parsed) -> String {
     Unit {
         command,
         how: &how,
-        ..unit(settings, parsed, Scope::System { state })
+        ..unit(settings, parsed, UnitScope::System { state })
     }
     .text()
 }

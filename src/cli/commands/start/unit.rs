@@ -6,7 +6,7 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::table::start::{
     COMMAND, ENROLL_TOKEN, LOG_FORMAT, NO_OPEN, PRINT_UNIT, QUIET, RESET, SERVER, VERBOSE,
 };
-use crate::cli::systemd::{Scope, Unit, command_line, escaped};
+use crate::cli::systemd::{Unit, UnitScope, command_line, escaped};
 use crate::manager::ServerUrl;
 
 const HOW: [&str; 5] = [
@@ -41,7 +41,7 @@ pub(super) fn of_user(
     command.extend(server.map(|server| format!("--server={}", escaped(&server.to_string()))));
     Unit {
         description: "postern",
-        scope: Scope::User,
+        scope: UnitScope::User,
         command,
         environment_file,
         drain: Duration::ZERO,
