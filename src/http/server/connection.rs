@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use super::backend::{Opened, UpstreamConnection};
-use super::budget::{HeldBody, hold_body};
+use super::backend::UpstreamConnection;
+use super::budget::hold_body;
 use super::connection_handler::{After, ConnectionHandler, Gateway};
 use super::connection_table::{ConnectionEntry, Phase};
 use super::peer;
