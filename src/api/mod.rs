@@ -15,10 +15,8 @@ mod application;
 mod client;
 mod connection;
 mod error_class;
-mod http_call;
 pub mod protocol;
 pub mod relay;
-mod server;
 
 #[cfg(test)]
 #[path = "openapi_tests.rs"]
@@ -33,5 +31,5 @@ pub(crate) use connection::{
     ChangeCount, ConnectResult, ConnectionState, Exposed, Health, HealthState, HostKey, RelayAt,
     Word,
 };
+pub(crate) use connection::{MainTunnel, Server, Trust};
 pub(crate) use error_class::{Cure, ErrorClass, FAILED, OVER_LIMIT, REFUSED, UNREACHABLE, Whose};
-pub(crate) use server::{MainTunnel, Server, Trust};

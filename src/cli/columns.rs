@@ -9,7 +9,7 @@ use super::args::command::Parsed;
 use super::args::table::WIDE;
 use super::clock::Zone;
 use super::failure::{Failure, printable};
-use super::output::{print, print_json};
+use super::failure::{print, print_json};
 
 /// Gap between two columns on a terminal.
 const GAP: &str = "  ";

@@ -1,15 +1,20 @@
 //! How a command ends other than well: exit status, what happened, what to try.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
+use std::io::Write;
 use std::process::ExitCode;
 
+use serde::Serialize;
 use serde_json::{Value, json};
+use zeroize::Zeroizing;
 
-pub(crate) use crate::api::{FAILED, OVER_LIMIT, REFUSED, UNREACHABLE};
 use crate::http::ApiError;
 use crate::net::in_words;
-use crate::store::{self, escaped, is_hidden};
+use crate::store;
+use crate::store::{escaped, is_hidden};
+
+pub(crate) use crate::api::{FAILED, OVER_LIMIT, REFUSED, UNREACHABLE};
 
 /// The longest text from elsewhere that is printed, in characters. Default 16 Ki: far above every message that is one,
 /// and less than would bury what stands around it.
@@ -253,6 +258,26 @@ pub(crate) fn printable(text: &str) -> String {
         0 => shown,
         left => format!("{shown}… ({left} more characters)"),
     }
+}
+
+/// Writes `text` and flushes, so that a reader sees it at once. Whatever strangers have brought into it, JSON too,
+/// drives no terminal: see [`escaped`].
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(escaped(text).as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::output(&error))
+}
+
+/// Prints what `--json` promises, with the members of each object by name.
+pub(crate) fn print_json(of: &impl Serialize) -> Result<(), Failure> {
+    print(&Zeroizing::new(format!("{:#}\n", json!(of))))
+}
+
+/// Like [`print_json`], in one line: there may be several.
+pub(crate) fn print_json_line(of: &impl Serialize) -> Result<(), Failure> {
+    print(&Zeroizing::new(format!("{}\n", json!(of))))
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value, json};
 
 use super::args::app::EDIT;
+use super::args::command::{ALLOW, FOR, UNTIL, VISIBLE};
 use super::args::command::{Command, Flag, Parsed, of_fields};
-use super::args::flags::{ALLOW, FOR, UNTIL, VISIBLE};
 use super::args::values::{duration, whole_number};
 use super::clock::Zone;
 use super::endpoint::{self, Endpoint};
@@ -15,8 +15,8 @@ use super::failure::{Failure, quoted, warn};
 use super::target;
 use crate::manager::ServerUrl;
 use crate::manager::app_input::{AppInput, Invalid};
-use crate::manager::apps::field::{Field, FieldFlag, Kind, Sets, Uses};
 use crate::manager::apps::fields::field;
+use crate::manager::apps::fields::{Field, FieldFlag, Kind, Sets, Uses};
 use crate::manager::protocol::Protocol;
 use crate::store::time::{parse_rfc3339, rfc3339};
 

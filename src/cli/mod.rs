@@ -11,13 +11,8 @@ mod fields;
 mod link;
 mod logging;
 mod manager_client;
-mod output;
-mod plugins;
-mod port_holder;
 mod relay_standby;
 mod serve;
-mod signals;
-mod suggest;
 mod systemd;
 mod target;
 
@@ -27,14 +22,14 @@ use std::process::ExitCode;
 use args::operations;
 use args::root::ROOT;
 use args::table::tunnel;
+use args::values::guess;
+use commands::plugin::{BuiltIn, speaking};
 use commands::{
     app, completions, docs, doctor, logs, man, plugin, relay, server, service, share, start,
     status, tunnel_client, tunnel_server, version,
 };
+use failure::print;
 use failure::{Failure, quoted};
-use output::print;
-use plugins::{BuiltIn, speaking};
-use suggest::guess;
 
 const VERSION: &str = concat!("postern ", env!("CARGO_PKG_VERSION"), "\n");
 const SEE_HELP: &str = "see 'postern --help'";

@@ -1,17 +1,22 @@
 //! Common parts of the commands that serve: files, listening and ending.
 
-use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, Sender};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 
 use super::failure::Failure;
-use super::output::print;
-use super::port_holder;
-use super::signals::SignalWatch;
+use super::failure::print;
+use crate::http::server::{ListedSocket, listening};
 use crate::store::{DataDir, RunDir};
-use crate::sync::{Thread, spawn};
+use crate::sync::{Mutex, Thread, spawn};
 
 /// How long ending may take before the process ends regardless: two seconds are promised, and the rest is for leaving
 /// the process.
@@ -36,7 +41,7 @@ pub(super) fn listen(
 ) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).map_err(|error| {
         let why = if error.kind() == io::ErrorKind::AddrInUse {
-            format!("the port is in use{}", port_holder::by_whom(address.port()))
+            format!("the port is in use{}", by_whom(address.port()))
         } else {
             error.to_string()
         };
@@ -68,5 +73,165 @@ pub(super) fn stop_in_time(stop: impl FnOnce() + Send + 'static) {
     });
     if stopping.is_err() || done.recv_timeout(STOP_TIMEOUT).is_err() {
         log::warn!("some work did not stop within {STOP_TIMEOUT:?}");
+    }
+}
+
+/// By whom, behind "in use": ` by nginx (process 7)`; empty where nobody can tell.
+pub(super) fn by_whom(port: u16) -> String {
+    of_loopback(port).map_or(String::new(), |holder| format!(" by {holder}"))
+}
+
+/// The program that listens on this port of 127.0.0.1: `NAME (process ID)`, or the user whose it is.
+///
+/// None where nothing can be found out: the processes of other users are not ours to see.
+pub(super) fn of_loopback(port: u16) -> Option<String> {
+    let collides = |socket: &ListedSocket| {
+        let ip = socket.address.ip();
+        socket.address.port() == port && (ip == Ipv4Addr::LOCALHOST || ip.is_unspecified())
+    };
+    let holder = listening().into_iter().find(collides)?;
+    let program = process(holder.inode);
+    Some(program.unwrap_or_else(|| format!("a program of user {}", holder.user)))
+}
+
+fn process(inode: u64) -> Option<String> {
+    let wanted = format!("socket:[{inode}]");
+    fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let holds = fs::read_dir(entry.path().join("fd"))
+            .ok()?
+            .flatten()
+            .any(|fd| fs::read_link(fd.path()).is_ok_and(|target| target == Path::new(&wanted)));
+        let name = fs::read_to_string(entry.path().join("comm")).ok()?;
+        let name: String = name.chars().filter(|c| !c.is_control()).collect();
+        holds.then(|| format!("{name} (process {pid})"))
+    })
+}
+
+// SIGINT, SIGTERM and SIGHUP (the terminal is closed) over the life of one command.
+//
+// ```text
+// starting ──running()──▶ running ──signal──▶ stopping ──signal──▶ exit 1
+//    └──signal: the terminal is restored, and the process dies of the signal
+// ```
+// The password prompt turns the terminal's echo off, so a signal that ends
+// the process there must turn it on again.
+
+/// The watch over the signals.
+pub(crate) struct SignalWatch {
+    phase: Arc<Mutex<Phase>>,
+}
+
+enum Phase {
+    Starting {
+        /// The terminal's settings before any prompt.
+        terminal: Option<Termios>,
+        /// Directory to remove.
+        run_dir: Option<PathBuf>,
+    },
+    Running(Sender<()>),
+    Stopping,
+}
+
+impl SignalWatch {
+    /// Begins with the phase `starting`.
+    pub(crate) fn start() -> Result<Self, Failure> {
+        Self::spawn()
+            .map_err(|error| Failure::operation(format!("cannot watch for signals: {error}")))
+    }
+
+    fn spawn() -> io::Result<Self> {
+        let phase = Arc::new(Mutex::new(Phase::Starting {
+            terminal: tcgetattr(io::stdin()).ok(),
+            run_dir: None,
+        }));
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        // Whoever has it ignored, as nohup, wants the program to outlive the terminal.
+        if !is_ignored(SIGHUP) {
+            signals.add_signal(SIGHUP)?;
+        }
+        let shared = Arc::clone(&phase);
+        // A thread because a handler may do almost nothing itself; it ends with the process.
+        spawn(Thread::Signals, move || {
+            for signal in signals.forever() {
+                on_signal(signal, &mut shared.lock());
+            }
+        })?;
+        Ok(Self { phase })
+    }
+
+    /// A signal during the start removes this directory too, as its owner will not be dropped.
+    pub(crate) fn removes(&self, dir: &Path) {
+        let mut phase = self.phase.lock();
+        if let Phase::Starting { run_dir, .. } = &mut *phase {
+            *run_dir = Some(dir.to_owned());
+        }
+    }
+
+    /// From here on the first signal is received from the channel.
+    pub(crate) fn running(&self) -> Receiver<()> {
+        let (sender, receiver) = crossbeam_channel::bounded(1);
+        let mut phase = self.phase.lock();
+        *phase = Phase::Running(sender);
+        receiver
+    }
+}
+
+fn on_signal(signal: i32, phase: &mut Phase) {
+    match phase {
+        Phase::Starting { terminal, run_dir } => {
+            // Nothing is left to be done about a terminal or a directory that refuses.
+            if let Some(settings) = terminal {
+                let _ = tcsetattr(io::stdin(), OptionalActions::Now, settings);
+            }
+            if let Some(dir) = run_dir {
+                let _ = std::fs::remove_dir_all(dir);
+            }
+            die_of(signal)
+        }
+        Phase::Running(sender) => {
+            // The room for one is free: this arm runs once.
+            let _ = sender.try_send(());
+            *phase = Phase::Stopping;
+        }
+        Phase::Stopping => std::process::exit(1),
+    }
+}
+
+/// Ends the process the way an interrupted one ends, so that a shell sees it.
+pub(crate) fn die_of_interrupt() -> ! {
+    die_of(SIGINT)
+}
+
+fn die_of(signal: i32) -> ! {
+    // Returns only where the signal cannot be raised.
+    let _ = emulate_default_handler(signal);
+    std::process::exit(1)
+}
+
+/// True if the program was started with this signal ignored; false where the system does not tell.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let ignored = lines.find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_listener_is_found() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let holder = of_loopback(port).unwrap();
+        assert!(
+            holder.ends_with(&format!("(process {})", std::process::id())),
+            "{holder}"
+        );
+        drop(listener);
+        assert_eq!(of_loopback(port), None);
     }
 }

@@ -7,7 +7,7 @@ use super::cookies;
 use super::site::Site;
 use crate::http::auth::{Code, CookieKey, Lifetime, Scope, SignIn, SignInOutcome, sha256};
 use crate::http::h1::head::Head;
-use crate::http::h1::target::form_fields;
+use crate::http::h1::head::form_fields;
 use crate::store::expiry::Clocks;
 
 /// Where the code of an invisible site is sent: a path that applications have no use for.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::forwarded::FORWARDED_FOR;
 use super::naming::{Naming, ServerKind};
-use super::site_request::{Served, path};
+use super::site::{Served, path};
 use crate::http::h1::head::Head;
 
 /// Prefix of the program's own paths, which are never logged and reach no application.

@@ -1,23 +1,22 @@
 //! State that all visitors' connections of a gateway share.
 
-use std::hash::RandomState;
+use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
-use super::access_log::AccessLog;
 use super::auth::SiteAuth;
-use super::config::GatewayConfig;
 use super::connector_side::{ConnectorSide, shown_site};
-use super::forwarded::ForwardedOrigin;
-use super::host::Host;
-use super::limits::Limits;
+use super::forwarded::{ForwardedOrigin, Host};
 use super::pages::Pages;
 use super::permits::BusyPermits;
-use super::refused_visit::RefusedVisit;
+use super::request_stats::AccessLog;
 use super::request_stats::RequestStats;
-use super::site::{Site, Sites};
-use super::site_request::SiteRequest;
+use super::site::{RefusedVisit, Site, SiteRequest, Sites};
+use crate::http::auth::CookieKey;
 use crate::http::h1::head::Head;
+use crate::limits;
+use crate::net::Cidr;
 use crate::sync::LogLimiter;
 use crate::tunnel::ws::Tls;
 
@@ -122,6 +121,105 @@ impl GatewayState {
                 .info("postern::relay", others, format_args!("{line}"));
         } else {
             self.refused.refused(format_args!("{line}"));
+        }
+    }
+}
+
+/// Settings of a gateway for its surroundings.
+#[derive(Debug, Clone)]
+pub struct GatewayConfig {
+    /// The domain whose first label names a site; lower case, no dot at its ends.
+    pub domain: String,
+    /// Host names of the relay itself, also such as would be a site's. Lower case, no ports.
+    pub own_names: Vec<String>,
+    /// True if visitors come by `https`: what stands in front ends TLS.
+    pub secure: bool,
+    /// The port that visitors use, where a request does not say.
+    pub port: u16,
+    /// The port that it listens on, which a request may name too.
+    pub listen_port: u16,
+    /// Whose `X-Forwarded-*` are believed.
+    pub trust_proxy: Vec<Cidr>,
+    /// Header lines that these proxies may write for applications, such as the name of who has signed in there.
+    pub pass_headers: Vec<String>,
+    /// Name of this gateway in `CDN-Loop` (RFC 8586): a token that nobody else has.
+    pub loop_id: String,
+    /// Key that signs sign-ins.
+    pub cookie_key: CookieKey,
+    /// True if a request whose answer has not begun is passed on again where its tunnel is lost: another relay may have
+    /// another.
+    pub passes_on_again: bool,
+    /// Caps and timeouts.
+    pub limits: Limits,
+}
+
+impl GatewayConfig {
+    /// For sites below `domain`, reached by plain `http` on `port`.
+    pub fn new(domain: &str, port: u16) -> GatewayConfig {
+        GatewayConfig {
+            domain: domain.trim_matches('.').to_ascii_lowercase(),
+            own_names: Vec::new(),
+            secure: false,
+            port,
+            listen_port: port,
+            trust_proxy: Vec::new(),
+            pass_headers: Vec::new(),
+            loop_id: loop_id(),
+            cookie_key: CookieKey::random(),
+            passes_on_again: false,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// 64 random bits: a name that no other gateway has. It is no secret: applications see it.
+fn loop_id() -> String {
+    format!("postern-{:016x}", RandomState::new().hash_one(()))
+}
+
+/// Caps and timeouts. `Limits::default()` is what the program uses.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Time that a request may stand still before its answer begins: its visitor sends nothing more of it, or the
+    /// application takes nothing, or says nothing. Default 300 s: reports, long polls and uploads are slow.
+    pub answer_time: Duration,
+    /// Time that an answer under way, or an upgraded connection, may be silent. Default 1 h:
+    /// event streams and WebSockets may have nothing to say.
+    pub silence: Duration,
+    /// Time that an upgraded connection with one end closed may be silent. Default 60 s: the
+    /// other end closes soon or has forgotten to.
+    pub half_closed: Duration,
+    /// Time after which a kept stream is not used for a request that must not be sent twice.
+    /// Default 1 s: servers close idle connections after 2 s at the earliest.
+    pub sure_for: Duration,
+    /// Time after which a kept stream is not used at all. Default 30 s.
+    pub kept_for: Duration,
+}
+
+/// Time after which a forgotten stream ends at a connector. The server, which is nearer to the visitor, has closer
+/// limits, of 24 h at most, and closes the stream.
+pub(crate) const FORGOTTEN: Duration = Duration::from_secs(25 * 3600);
+
+impl Limits {
+    /// Limits at a connector: the server, which knows the visitor, limits the time of a request.
+    pub(crate) fn for_connector() -> Limits {
+        Limits {
+            answer_time: FORGOTTEN,
+            silence: FORGOTTEN,
+            ..Limits::default()
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            answer_time: limits::ANSWER_TIME,
+            silence: limits::SILENCE,
+            half_closed: limits::HALF_CLOSED,
+            sure_for: Duration::from_secs(1),
+            kept_for: Duration::from_secs(30),
         }
     }
 }

@@ -15,14 +15,14 @@ use rustix::event::PollFlags;
 
 use super::auth::is_sign_in;
 use super::connector_side::is_own;
-use super::host::Host;
-use super::site_request::SiteRequest;
+use super::forwarded::Host;
+use super::site::SiteRequest;
 use super::site_rules::SiteRules;
-use super::under_way::{KeptStream, ParkedRequest, RequestContext, served};
+use super::site_rules::{KeptStream, ParkedRequest, RequestContext, served};
 use super::visitor_connection::{VisitorConnection, timeouts};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
-use crate::http::h1::upgrade::Upgrade;
+use crate::http::h1::hop_by_hop::Upgrade;
 use crate::http::proxy::{Exchange, ExchangeStep, Outcome};
 use crate::http::server::connection_handler::{
     After, ClientConnection, ConnectionHandler, Progress,

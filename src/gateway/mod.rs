@@ -28,57 +28,45 @@
 //! | `tunnels` | tunnels that come in where visitors do |
 //! | `stream` | what leads to an application, with TLS where it wants that |
 
-mod access_log;
 mod auth;
-mod caching;
-mod config;
 mod connector_side;
 mod cookies;
-mod earlier_owner;
 pub(crate) mod forwarded;
 mod gateway_state;
 mod handler;
-mod host;
-mod limits;
 mod naming;
 mod pages;
 mod permits;
-mod protocol;
-mod refused_visit;
 mod replies;
 mod request_head;
 mod request_stats;
 mod service;
 mod signin;
 mod site;
-mod site_request;
 mod site_rules;
 mod stream;
-mod tries;
-mod tunnels;
-mod under_way;
 mod visitor_connection;
 
 pub use crate::http::auth::{Code, CookieKey};
 pub use crate::http::proxy::ByteStream;
-pub use config::GatewayConfig;
-pub use limits::Limits;
+pub use gateway_state::GatewayConfig;
+pub use gateway_state::Limits;
 pub use naming::{TARGETS_HOST, VISITORS_HOST};
 pub use service::Gateway;
 pub use site::{OpenStream, OpenVisits, Site, Sites, StreamRequest, Unreachable, through};
 
-pub(crate) use access_log::shown;
 pub(crate) use auth::SiteAuth;
 pub(crate) use connector_side::{ConnectorSide, RequestEvents};
+pub(crate) use gateway_state::FORGOTTEN;
 pub(crate) use gateway_state::GatewayState;
-pub(crate) use limits::FORGOTTEN;
 pub(crate) use naming::{Naming, ServerKind, head_of_visitor};
-pub(crate) use refused_visit::RefusedVisit;
 pub(crate) use replies::REFUSED;
 pub(crate) use request_head::is_never_kept;
 pub(crate) use request_stats::RequestStats;
+pub(crate) use request_stats::shown;
+pub(crate) use service::TunnelIntake;
 pub(crate) use site::NotifyOwner;
-pub(crate) use site_request::{Served, path};
+pub(crate) use site::RefusedVisit;
+pub(crate) use site::{Served, path};
 pub(crate) use stream::TlsStream;
-pub(crate) use tunnels::TunnelIntake;
 pub(crate) use visitor_connection::VisitorConnection;

@@ -6,11 +6,11 @@ use super::gateway_state::GatewayState;
 use super::pages::Message;
 use super::permits::Full;
 use super::request_stats::Cause;
-use super::site_request::{Served, SiteRequest};
+use super::site::{Served, SiteRequest};
 use crate::http::Response;
 use crate::http::h1::Refusal;
 use crate::http::h1::head::Head;
-use crate::http::h1::upgrade;
+use crate::http::h1::hop_by_hop;
 use crate::http::proxy::Outcome;
 use crate::http::server::connection_handler::ClientConnection;
 use crate::net::in_words;
@@ -183,7 +183,7 @@ pub(crate) struct OtherProtocol(String);
 
 /// Refuses it by name.
 pub(crate) fn other_protocol(name: &str) -> OtherProtocol {
-    let passed = upgrade::PASSED.join(", ");
+    let passed = hop_by_hop::PASSED.join(", ");
     let name: String = name.chars().take(SHOWN_PROTOCOL).collect();
     OtherProtocol(format!(
         "The request asks to switch to “{name}”. Only these protocols are passed on: {passed}."

@@ -3,13 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::cookies::{self, OURS};
+use super::forwarded::Host;
 use super::forwarded::{ForwardDefaults, ForwardedOrigin};
-use super::host::Host;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
+use crate::http::h1::hop_by_hop;
+use crate::http::h1::hop_by_hop::Upgrade;
 use crate::http::h1::hop_by_hop::{HOP_BY_HOP, named_by_connection, write_line};
-use crate::http::h1::trailers;
-use crate::http::h1::upgrade::Upgrade;
 
 /// Header lines that only proxies may write: applications believe them about a visitor's address or
 /// name, or about the request. `Host` is written afresh, `Proxy-Authorization` is for this hop,
@@ -108,7 +108,7 @@ pub(crate) fn end(head: &Head, out: &mut Vec<u8>) {
     if let Some(protocol) = Upgrade::passed(head) {
         write_line(out, "Connection", b"Upgrade");
         write_line(out, "Upgrade", protocol.as_bytes());
-    } else if trailers::are_wanted(head) {
+    } else if hop_by_hop::are_wanted(head) {
         write_line(out, "Connection", b"TE");
         write_line(out, "TE", b"trailers");
     }

@@ -4,16 +4,19 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use super::config::GatewayConfig;
+use super::forwarded::{FORWARDED_FOR, source};
+use super::gateway_state::GatewayConfig;
 use super::gateway_state::GatewayState;
 use super::request_stats::RequestStats;
 use super::site::Sites;
-use super::tunnels::TunnelIntake;
 use super::visitor_connection::VisitorConnection;
 use crate::http::h1::Refusal;
 use crate::http::h1::head::Head;
-use crate::http::server::connection_handler::{self, ConnectionHandler};
-use crate::net::is_within;
+use crate::http::server::connection_handler;
+use crate::http::server::connection_handler::ConnectionHandler;
+use crate::net::{Cidr, is_within};
+use crate::tunnel::server::Intake;
+use crate::tunnel::ws::UpgradeRequest;
 
 /// The gateway; to be given to [`Server::start_with_gateway`](crate::http::Server::start_with_gateway).
 pub struct Gateway {
@@ -83,5 +86,38 @@ impl fmt::Debug for Gateway {
         f.debug_struct("Gateway")
             .field("config", &self.state.config)
             .finish_non_exhaustive()
+    }
+}
+
+/// Takes tunnels from the visitors' listener.
+pub(crate) struct TunnelIntake {
+    /// Paths at which a tunnel may begin.
+    pub(crate) paths: Vec<String>,
+    pub(crate) intake: Intake,
+}
+
+impl TunnelIntake {
+    /// True if a request with this target is for a tunnel.
+    pub(super) fn is_at(&self, target: &str) -> bool {
+        let path = target.split_once('?').map_or(target, |(path, _)| path);
+        self.paths.iter().any(|known| known == path)
+    }
+
+    /// Takes a connection over. Browsers send an `Origin` with each upgrade, and no page is to open a tunnel.
+    pub(super) fn take(
+        &self,
+        head: &Head,
+        socket: TcpStream,
+        peer: SocketAddr,
+        trusted: &[Cidr],
+    ) -> Result<(), Refusal> {
+        if head.headers.all("origin").next().is_some() {
+            let why = "web pages cannot open a tunnel: send no Origin header";
+            return Err(Refusal::new(403, why));
+        }
+        let request = UpgradeRequest::of(head)?;
+        let ip: IpAddr = peer.ip().to_canonical();
+        let ip = source(head.headers.all(FORWARDED_FOR), ip, trusted);
+        self.intake.take(socket, (ip, peer.port()).into(), request)
     }
 }

@@ -9,7 +9,7 @@ use super::pages::{Message, private};
 use super::replies::{answer, message};
 use super::request_stats::Cause;
 use super::site::Site;
-use super::site_request::{Served, SiteRequest};
+use super::site::{Served, SiteRequest};
 use crate::http::Response;
 use crate::http::auth::{SignInFields, SignInOutcome, same_site};
 use crate::http::h1::body::Framing;

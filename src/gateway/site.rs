@@ -2,13 +2,17 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use serde::{Deserialize, Serialize};
+
+use super::forwarded::ForwardedOrigin;
 use crate::http::auth::Code;
 use crate::http::h1::head::Head;
 use crate::http::proxy::ByteStream;
-use crate::http::server::connection_handler::{ClientConnection, Reset};
+use crate::http::server::connection_handler::{After, ClientConnection, Reset};
 use crate::net::Cidr;
 use crate::store::expiry::{Clocks, Expiry};
 use crate::sync::{CountedMap, Mutex, Permits};
@@ -213,5 +217,123 @@ impl Drop for ActiveVisit {
             self.site.open_visits.0.lock().remove(&number);
         }
         self.site.stats.visitors.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Request for a site.
+pub(crate) struct SiteRequest<'r> {
+    pub(crate) head: &'r Head,
+    /// The Host as the visitor sent it.
+    pub(crate) host: &'r [u8],
+    pub(crate) site: &'r str,
+    pub(crate) origin: &'r ForwardedOrigin,
+}
+
+/// Result of a request, for its line in the log.
+pub(crate) struct Served {
+    pub(crate) after: After,
+    /// 0 when the visitor was told nothing.
+    pub(crate) status: u16,
+    pub(crate) bytes: u64,
+}
+
+/// The path as it was sent, without the query.
+pub(crate) fn path(head: &Head) -> &str {
+    head.target
+        .split_once('?')
+        .map_or(&head.target, |(path, _)| path)
+}
+
+/// Characters of a path that are reported. Default 200: a visitor may send 32 KiB.
+const MAX_PATH: usize = 200;
+
+/// A request that was refused: the JSON `{"refused": {"source", "method", "path", "status"}}` in the data of a ping.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RefusedVisit {
+    pub(crate) source: IpAddr,
+    pub(crate) method: String,
+    /// Without the query.
+    pub(crate) path: String,
+    /// 401 for a wrong code, 429 for too many of them, 403 for a network that is not allowed.
+    pub(crate) status: u16,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RefusedVisitMessage {
+    refused: RefusedVisit,
+}
+
+impl RefusedVisit {
+    pub(super) fn new(request: &SiteRequest<'_>, status: u16) -> RefusedVisit {
+        RefusedVisit {
+            source: request.origin.source(),
+            method: request.head.method.chars().take(MAX_PATH).collect(),
+            path: path(request.head).chars().take(MAX_PATH).collect(),
+            status,
+        }
+    }
+
+    /// A connection to a public port, from a network that is not allowed.
+    pub(crate) fn at_port(source: IpAddr) -> RefusedVisit {
+        RefusedVisit {
+            source,
+            method: "TCP".to_owned(),
+            path: String::new(),
+            status: 403,
+        }
+    }
+
+    pub(crate) fn encode(self) -> Vec<u8> {
+        serde_json::to_vec(&RefusedVisitMessage { refused: self }).unwrap_or_default()
+    }
+
+    /// The one in the data of a ping; none if it says something else. A server of another maker may send anything.
+    pub(crate) fn decode(data: &[u8]) -> Option<RefusedVisit> {
+        let RefusedVisitMessage { refused } = serde_json::from_slice(data).ok()?;
+        let is_plain = |text: &str| text.len() <= 4 * MAX_PATH && !text.contains(char::is_control);
+        (is_plain(&refused.method) && is_plain(&refused.path)).then_some(refused)
+    }
+}
+
+impl fmt::Display for RefusedVisit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.status {
+            401 => "a wrong code",
+            429 => "too many wrong codes",
+            _ => "not from an allowed network",
+        };
+        write!(f, "{} was refused: {why}", self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_understood_and_nothing_else_is() {
+        let visit = RefusedVisit {
+            source: "2001:db8::1".parse().unwrap(),
+            method: "GET".into(),
+            path: "/a\u{2026}".into(),
+            status: 401,
+        };
+        let said = "2001:db8::1 was refused: a wrong code";
+        assert_eq!(visit.to_string(), said);
+        let data = visit.clone().encode();
+        assert_eq!(RefusedVisit::decode(&data), Some(visit.clone()));
+        let escape = RefusedVisit {
+            path: "/\u{1b}[2J".into(),
+            ..visit.clone()
+        };
+        assert_eq!(RefusedVisit::decode(&escape.encode()), None);
+        let long = RefusedVisit {
+            path: "x".repeat(4096),
+            ..visit
+        };
+        assert_eq!(RefusedVisit::decode(&long.encode()), None);
+        for other in [&b""[..], b"{}", b"pong", br#"{"refused": 1}"#, b"\xff"] {
+            assert_eq!(RefusedVisit::decode(other), None);
+        }
     }
 }

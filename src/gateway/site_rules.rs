@@ -1,24 +1,25 @@
 //! How the answer of an application is passed on to its visitor.
 
 use std::cell::Cell;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::caching::{self, is_for_caches};
 use super::connector_side::ConnectorSide;
-use super::cookies::{self, OURS};
-use super::earlier_owner;
+use super::cookies;
+use super::cookies::OURS;
+use super::forwarded::{ForwardedOrigin, Host};
 use super::gateway_state::GatewayState;
 use super::permits::BusyPermit;
-use super::protocol;
 use super::request_stats::RequestStats;
-use super::site::ActiveVisit;
-use super::under_way::RequestContext;
+use super::site::{ActiveVisit, Served, Site};
 use crate::http::h1::answer::AnswerHead;
 use crate::http::h1::head::Head;
-use crate::http::h1::hop_by_hop::{end_to_end, write_line};
-use crate::http::h1::upgrade::Upgrade;
-use crate::http::proxy::Rules;
+use crate::http::h1::hop_by_hop::{Upgrade, end_to_end, write_line};
+use crate::http::proxy::{ByteStream, Outcome, Rules, Transfer};
 use crate::http::response::HSTS;
+use crate::http::server::ExchangeSlot;
+use crate::http::server::connection_handler::After;
 
 /// Orders to a web server in front of the gateway: nginx would send a file of its own in place of the
 /// answer. `Set-Cookie2` (RFC 2965, obsolete) would set cookies that nothing here confines.
@@ -59,7 +60,7 @@ pub(super) struct SiteRules<'a> {
 impl Rules for SiteRules<'_> {
     fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>) {
         if let Some(head) = self.of_earlier.filter(|_| answer.status >= 200) {
-            earlier_owner::write_end(head, &self.present.site, self.is_https, out);
+            cookies::write_end(head, &self.present.site, self.is_https, out);
         }
         let lines = end_to_end(&answer.headers).filter(|(name, _)| self.passes(name));
         for (name, value) in lines {
@@ -79,7 +80,7 @@ impl Rules for SiteRules<'_> {
         let is_interim = answer.status < 200;
         if self.is_private && !is_interim {
             let sent = answer.headers.all("cache-control");
-            write_line(out, "Cache-Control", &caching::private(sent));
+            write_line(out, "Cache-Control", &private(sent));
         }
         if self.is_https && !is_interim {
             write_line(out, "Strict-Transport-Security", HSTS.as_bytes());
@@ -95,7 +96,7 @@ impl Rules for SiteRules<'_> {
     }
 
     fn name_protocol(&self, input: &[u8]) -> &'static str {
-        protocol::name_protocol(input)
+        name_protocol(input)
     }
 
     fn answer_time(&self) -> Option<Duration> {
@@ -140,7 +141,7 @@ impl<'a> SiteRules<'a> {
             upgrade: Upgrade::passed(head),
             answer_time: gateway.config.limits.answer_time,
             is_private: context.present.site.is_private(),
-            of_earlier: Some(head).filter(|head| earlier_owner::is_of_earlier(head, site)),
+            of_earlier: Some(head).filter(|head| cookies::is_of_earlier(head, site)),
             is_https: gateway.config.secure,
             stats: &gateway.stats,
             began: context.began,
@@ -182,4 +183,196 @@ fn is_order_to_proxy(name: &str) -> bool {
     let begin = name.get(..DROPPED_FAMILY.len());
     dropped.any(|dropped| name.eq_ignore_ascii_case(dropped))
         || begin.is_some_and(|begin| begin.eq_ignore_ascii_case(DROPPED_FAMILY))
+}
+
+/// First bytes, and what is said of them.
+const KNOWN: [(&[u8], &str); 8] = [
+    (b"SSH-", "it speaks SSH: share it as ssh"),
+    (b"RFB ", "it speaks VNC: share it as vnc"),
+    // A record of TLS: an alert, or a handshake (RFC 8446 section 5.1).
+    (b"\x15\x03", "it speaks TLS: share it as https"),
+    (b"\x16\x03", "it speaks TLS: share it as https"),
+    // IAC, which begins each command of Telnet (RFC 854).
+    (b"\xff", "it speaks Telnet: share it as telnet"),
+    (b"220", "it speaks SMTP or FTP: share it as tcp"),
+    (b"-ERR", "it speaks Redis or POP3: share it as tcp"),
+    // A frame of SETTINGS (RFC 9113 section 6.5): HTTP/2 without its beginning.
+    (b"\x00\x00", "it speaks only HTTP/2, not HTTP/1.1"),
+];
+
+/// Names the protocol of an answer that is not HTTP.
+pub(crate) fn name_protocol(input: &[u8]) -> &'static str {
+    // A packet of MySQL's protocol: three bytes of length, number 0, version 10 or an error.
+    if let [_, _, 0, 0, 10 | 0xff, ..] = input {
+        return "it speaks MySQL's protocol: share it as mysql";
+    }
+    let mut known = KNOWN.iter();
+    let found = known.find(|(begin, _)| input.starts_with(begin));
+    found.map_or("it is not HTTP", |(_, said)| said)
+}
+
+/// Header lines that tell caches in front what `Cache-Control` tells all others (RFC 9213), or in
+/// place of it.
+const FOR_CACHES: [&str; 4] = [
+    "edge-control",
+    "surrogate-control",
+    "x-litespeed-cache-control",
+    "x-reverse-proxy-ttl",
+];
+/// Endings of names of such headers.
+const FOR_CACHES_SUFFIX: &str = "cdn-cache-control";
+/// Directives that let caches in front keep an answer, or that `private` says already.
+const SHARED: [&str; 4] = ["public", "private", "s-maxage", "proxy-revalidate"];
+
+/// True if a line speaks to caches alone.
+pub(crate) fn is_for_caches(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    FOR_CACHES.contains(&name.as_str()) || name.ends_with(FOR_CACHES_SUFFIX)
+}
+
+/// The value of `Cache-Control` that keeps caches in front out, else says what these values say
+/// (RFC 9111 section 5.2.2).
+pub(crate) fn private<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut out = b"private".to_vec();
+    for directive in values.flat_map(directives) {
+        let name = directive.split(|b| *b == b'=').next();
+        let name = name.expect("a split has a first part");
+        let is = |shared: &&str| name.trim_ascii().eq_ignore_ascii_case(shared.as_bytes());
+        if !directive.is_empty() && !SHARED.iter().any(is) {
+            out.extend_from_slice(b", ");
+            out.extend_from_slice(directive);
+        }
+    }
+    out
+}
+
+/// Splits at commas, but not inside quotes.
+fn directives(value: &[u8]) -> Vec<&[u8]> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let parts = value.split(|byte| {
+        let escaped = std::mem::take(&mut is_escaped);
+        match byte {
+            b'\\' if is_quoted && !escaped => is_escaped = true,
+            b'"' if !escaped => is_quoted = !is_quoted,
+            b',' => return !is_quoted,
+            _ => {}
+        }
+        false
+    });
+    parts.map(<[u8]>::trim_ascii).collect()
+}
+
+/// Counters, permit and times of a request while it runs.
+pub(super) struct RequestContext {
+    pub(super) present: ActiveVisit,
+    pub(super) permit: BusyPermit,
+    /// Time of its arrival.
+    pub(super) began: Instant,
+    /// True if the visitor has a byte of its answer.
+    pub(super) has_begun: Cell<bool>,
+}
+
+/// A stream that leads to the application, and its place among all.
+pub(super) struct Upstream {
+    pub(super) stream: Box<dyn ByteStream>,
+    pub(super) _slot: ExchangeSlot,
+    /// True if a second request came by it: where a proxy mixes visitors, hardly any does.
+    pub(super) is_reused: bool,
+}
+
+/// A stream that the visitor's next request may use.
+pub(super) struct KeptStream {
+    pub(super) site: Arc<Site>,
+    pub(super) upstream: Upstream,
+    /// Whose it is, and the proxies on the way here.
+    pub(super) chain: Vec<IpAddr>,
+    /// Number that distinguishes that visitor from others of one address.
+    pub(super) identity: u64,
+    pub(super) since: Instant,
+}
+
+/// A request that waits for its answer without a thread.
+pub(super) struct ParkedRequest {
+    pub(super) head: Head,
+    /// Names the site; none at a connector, whose application has one.
+    pub(super) host: Option<Host>,
+    pub(super) origin: ForwardedOrigin,
+    pub(super) context: RequestContext,
+    pub(super) upstream: Upstream,
+    pub(super) transfer: Transfer,
+    /// Outcome that is still to be handled.
+    pub(super) outcome: Option<Outcome>,
+    /// Steps so far.
+    pub(super) steps: usize,
+}
+
+/// Returns the result of an exchange for the log.
+pub(super) fn served(outcome: &Outcome, transfer: &Transfer) -> Served {
+    Served {
+        after: After::from(outcome),
+        status: transfer.status().unwrap_or(0),
+        bytes: transfer.sent(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_are_named() {
+        for (begin, named) in [
+            (&b"SSH-2.0-OpenSSH_9.2p1\r\n"[..], "SSH"),
+            (b"RFB 003.008\n", "VNC"),
+            (b"\x15\x03\x01\x00\x02\x02\x46", "https"),
+            (b"\xff\xfd\x18\xff\xfd\x20", "Telnet"),
+            (b"\x4a\x00\x00\x00\x0a8.0.36\x00", "MySQL"),
+            (b"\x6a\x00\x00\x00\xff\x6a\x04Host", "MySQL"),
+            (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00", "HTTP/2"),
+            (b"hello\r\n", "is not HTTP"),
+        ] {
+            assert!(
+                name_protocol(begin).contains(named),
+                "{named}: {}",
+                name_protocol(begin)
+            );
+        }
+    }
+
+    #[test]
+    fn an_answer_stays_with_its_visitor() {
+        let made = |values: &[&str]| {
+            let values = values.iter().map(|value| value.as_bytes());
+            String::from_utf8(private(values)).unwrap()
+        };
+        for (values, expected) in [
+            (&[][..], "private"),
+            (&[""], "private"),
+            (&["public, max-age=60, S-MaxAge=600"], "private, max-age=60"),
+            (&["no-store"], "private, no-store"),
+            (&["Public", "max-age=1"], "private, max-age=1"),
+            (
+                &["private=\"set-cookie, x\", no-cache=\"a\\\", public\""],
+                "private, no-cache=\"a\\\", public\"",
+            ),
+            (&["s-maxage = 5 ,immutable"], "private, immutable"),
+            (&["x=\"open, public"], "private, x=\"open, public"),
+        ] {
+            assert_eq!(made(values), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn what_speaks_to_caches_alone_is_known() {
+        for name in [
+            "CDN-Cache-Control",
+            "Cloudflare-CDN-Cache-Control",
+            "Surrogate-Control",
+        ] {
+            assert!(is_for_caches(name), "{name}");
+        }
+        for name in ["Cache-Control", "Expires", "Vary"] {
+            assert!(!is_for_caches(name), "{name}");
+        }
+    }
 }

@@ -9,13 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::access_log::AccessLine;
 use super::auth::is_sign_in;
 use super::connector_side::is_own;
-use super::earlier_owner;
+use super::cookies;
+use super::forwarded::Host;
 use super::forwarded::{ForwardDefaults, ForwardedOrigin, identity};
 use super::gateway_state::GatewayState;
-use super::host::Host;
 use super::naming;
 use super::pages::Message;
 use super::permits::{BusyPermit, Full};
@@ -24,16 +23,17 @@ use super::replies::{
     other_protocol, target_down_page, too_busy_page, tunnel_down_page,
 };
 use super::request_head::{self, is_repeatable, is_safe};
+use super::request_stats::AccessLine;
 use super::request_stats::Cause;
 use super::site::{ActiveVisit, Site, StreamRequest, Unreachable};
-use super::site_request::{Served, SiteRequest, path};
+use super::site::{Served, SiteRequest, path};
 use super::site_rules::SiteRules;
+use super::site_rules::{KeptStream, ParkedRequest, RequestContext, Upstream, served};
+use super::stream::Resends;
 use super::stream::TlsStream;
-use super::tries::Resends;
-use super::under_way::{KeptStream, ParkedRequest, RequestContext, Upstream, served};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
-use crate::http::h1::upgrade::Upgrade;
+use crate::http::h1::hop_by_hop::Upgrade;
 use crate::http::proxy::{
     ByteStream, Exchange, Outcome, RequestBody, Timeouts, Transfer, Upgraded, UpgradedTimeouts,
     gone_grace,
@@ -496,7 +496,7 @@ impl VisitorConnection {
             &[]
         };
         let (host, origin) = (request.host, request.origin);
-        let has_cookies = !earlier_owner::is_of_earlier(head, site);
+        let has_cookies = !cookies::is_of_earlier(head, site);
         let to_app = request_head::head(head, host, origin, &config.loop_id, kept, has_cookies);
         Transfer::new(head, RequestBody::new(head.framing, to_app))
     }

@@ -1,6 +1,6 @@
 //! Method and path to handler.
 
-use super::{ApiError, Handler, Method, Request, Response};
+use super::{ApiError, Method, Request, Response};
 
 type Action = Box<dyn Fn(Request) + Send + Sync>;
 type Params = Vec<(String, String)>;
@@ -112,6 +112,23 @@ fn matches(pattern: &str, path: &str) -> Option<Params> {
         }
     }
     segments.next().is_none().then_some(params)
+}
+
+/// Answers requests. Called on a worker; moves slow work to a thread of its own.
+pub trait Handler: Send + Sync + 'static {
+    /// Answers `request`, here or later. One that is dropped unanswered becomes a 500.
+    fn handle(&self, request: Request);
+
+    /// True if the body of such a request comes as a stream ([`Request::take_stream`]) and may have any size.
+    fn streams(&self, _method: &str, _path: &str) -> bool {
+        false
+    }
+}
+
+impl<F: Fn(Request) + Send + Sync + 'static> Handler for F {
+    fn handle(&self, request: Request) {
+        self(request);
+    }
 }
 
 #[cfg(test)]

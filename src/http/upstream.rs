@@ -1,27 +1,29 @@
 //! Upstream of the server: tiny_http on a private Unix socket, its workers, and the table of
 //! requests under way.
 
-use crate::sync::{Mutex, Thread, spawn};
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder, Permissions};
-use std::io;
-use std::net::SocketAddr;
+use std::fs::{DirBuilder, Permissions};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fmt, fs, io, thread};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::h1::body::Framing;
 use super::h1::head::Head;
 use super::h1::hop_by_hop::is_hop_by_hop;
-use super::server::{Backend, PendingResponse, UpstreamConnection};
-use super::{CancelToken, Handler, Request};
+use super::server::connection_handler::Gateway;
+use super::server::{
+    Backend, Listener, ListenerConfig, PendingResponse, StreamServer, UpstreamConnection,
+};
+use super::{CancelToken, Handler, HostPolicy, Limits, Request};
+use crate::sync::{Mutex, Thread, spawn};
 
 /// Names the request in the process's own table. Only the server writes it.
 const ID_HEADER: &str = "x-postern-request";
@@ -373,4 +375,113 @@ fn plain(name: &str, value: &[u8]) -> Option<String> {
         .filter(|pair| pair.is_ascii())
         .collect();
     Some(kept.join("; "))
+}
+
+/// Time that workers have to end at the stop, after the connections have ended.
+const WORKERS_STOP: Duration = Duration::from_millis(250);
+
+/// Settings of a server.
+#[derive(Debug)]
+pub struct ServerConfig {
+    /// The public listener.
+    pub listener: TcpListener,
+    /// The names it is served under.
+    pub hosts: HostPolicy,
+    /// True if loopback connections of other users of this host are refused (Linux).
+    pub check_other_users: bool,
+    /// A directory of ours alone (0700; made when missing) for the Unix socket. Its path
+    /// must be short: a socket's address has room for about 100 bytes.
+    pub run_dir: PathBuf,
+    /// Threads that call the handler.
+    pub workers: usize,
+    /// Caps and timeouts.
+    pub limits: Limits,
+}
+
+/// A running server. Dropping it stops it.
+pub struct Server {
+    addr: SocketAddr,
+    listener: Listener,
+    workers: Arc<Workers>,
+}
+
+impl Server {
+    /// Starts serving.
+    pub fn start(config: ServerConfig, handler: Arc<dyn Handler>) -> io::Result<Server> {
+        Server::start_beside(None, config, handler)
+    }
+
+    /// Starts serving what `gateway` does not claim, and lets it serve the rest.
+    pub fn start_with_gateway(
+        gateway: Arc<dyn Gateway>,
+        config: ServerConfig,
+        handler: Arc<dyn Handler>,
+    ) -> io::Result<Server> {
+        Server::start_beside(Some(gateway), config, handler)
+    }
+
+    fn start_beside(
+        gateway: Option<Arc<dyn Gateway>>,
+        config: ServerConfig,
+        handler: Arc<dyn Handler>,
+    ) -> io::Result<Server> {
+        let addr = config.listener.local_addr()?;
+        let workers = Workers::start(&config.run_dir, config.workers, &handler)?;
+        let listener = Listener::start(ListenerConfig {
+            listener: config.listener,
+            hosts: config.hosts,
+            check_other_users: config.check_other_users,
+            limits: config.limits,
+            backend: workers.clone(),
+            gateway,
+        });
+        match listener {
+            Ok(listener) => Ok(Server {
+                addr,
+                listener,
+                workers,
+            }),
+            Err(error) => {
+                workers.stop(WORKERS_STOP);
+                Err(error)
+            }
+        }
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Serves clients that come by no socket, as long as the server runs.
+    pub fn streams(&self) -> StreamServer {
+        self.listener.streams()
+    }
+
+    /// From here on each answer is its connection's last; connections are taken as before.
+    pub fn drain(&self) {
+        self.listener.drain();
+    }
+
+    /// Stops accepting, lets answers end that take no longer than
+    /// [`Limits::stop_time`](super::Limits::stop_time), aborts the rest and removes the
+    /// socket. Done within 1.5 s.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.listener.stop();
+        self.workers.stop(WORKERS_STOP);
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("addr", &self.addr)
+            .finish_non_exhaustive()
+    }
 }

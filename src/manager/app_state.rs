@@ -8,7 +8,7 @@ use super::apps::app::AppConfig;
 use super::apps::app_store::{self, AppStore};
 use super::connection::{ConnectResult, PortReservations};
 use super::remote::{Environment, Servers};
-use super::server_choice::ServerChoice;
+use super::server_store::ServerChoice;
 use super::server_url::ServerUrl;
 use crate::plugin::{self, WebClients};
 use crate::store::expiry::Clocks;

@@ -11,8 +11,8 @@ use super::quick_setup;
 pub use super::quick_setup::{ConnectorStanding, NoAnswer, SetupEndpoint};
 use super::remote::Connector;
 use super::server_url::ServerUrl;
+use crate::net::authority::resolve;
 use crate::net::in_words;
-use crate::net::resolve::resolve;
 use crate::store::{Credentials, DataDir};
 use crate::tunnel::client::{
     Failure, GREETING, HostKeyChange, HostKeyCheck, READY_WITHIN, Settings, Tunnel, Way,

@@ -15,14 +15,11 @@ pub mod quick_setup;
 
 mod api;
 mod app_state;
-mod audit;
 mod connection;
 mod list_error;
-mod local_api;
 mod own_listeners;
 mod remote;
 mod request_log;
-mod server_choice;
 pub mod server_store;
 mod server_url;
 mod site;
@@ -52,9 +49,9 @@ pub use apps::{app, app_input, app_store, protocol, site_wish};
 pub(crate) use connection::EXTEND;
 pub use connection::MAX_ACTIVE;
 pub use remote::DEFAULT_TUNNEL_PORT;
-use server_choice::ServerChoice;
-pub use server_choice::{LocalRelay, ServerAccess, chosen_server};
+use server_store::ServerChoice;
 use server_store::ServerStore;
+pub use server_store::{LocalRelay, ServerAccess, chosen_server};
 pub use server_url::ServerUrl;
 
 /// Threads that answer light requests; what writes files has threads of its own.

@@ -3,7 +3,7 @@
 //! address where nobody listened.
 
 use crate::api::ErrorClass;
-use crate::net::resolve::resolve;
+use crate::net::authority::resolve;
 use crate::sync::{Mutex, MutexGuard};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};

@@ -9,9 +9,14 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
 
+use super::apps::app::AppConfig;
 use crate::gateway::{RequestStats, shown};
-use crate::http::{self, ActivityLog, Record, VisitorCount, VisitorPresence, VisitorTable};
+use crate::http;
+use crate::http::{
+    ActivityLog, Numbered, Record, Sink, VisitorCount, VisitorPresence, VisitorTable,
+};
 use crate::store::time::serialize_rfc3339;
+use crate::store::{AuditFiles, AuditSets};
 use crate::sync::Changes;
 
 /// Bytes of a method with its path that are kept. Default 200: a visitor may send 32 KiB.
@@ -129,6 +134,46 @@ impl RequestLog {
             requests: self.records.count(),
             ..self.visitors.count(Duration::ZERO)
         }
+    }
+}
+
+/// The files, for one application.
+pub(super) struct AppAudit {
+    files: Arc<AuditFiles>,
+    id: String,
+    name: String,
+}
+
+#[derive(Serialize)]
+struct Line<'a, T> {
+    what: &'static str,
+    application: &'a str,
+    name: &'a str,
+    #[serde(flatten)]
+    record: &'a T,
+}
+
+impl AppAudit {
+    /// That of `app`; none where its owner did not ask for it.
+    pub(super) fn of(app: &AppConfig, files: &AuditSets) -> Option<Arc<Self>> {
+        app.audit.then(|| {
+            Arc::new(Self {
+                files: files.of(&app.id),
+                id: app.id.clone(),
+                name: app.name.clone(),
+            })
+        })
+    }
+}
+
+impl<R: Record + Serialize> Sink<R> for AppAudit {
+    fn write(&self, record: &Numbered<R>) {
+        self.files.write(&Line {
+            what: R::NAME,
+            application: &self.id,
+            name: &self.name,
+            record,
+        });
     }
 }
 

@@ -1,7 +1,7 @@
 //! Networks by address and prefix (RFC 4632 §3.1).
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use serde::de::Error as _;
@@ -94,8 +94,109 @@ pub(crate) fn is_within(address: IpAddr, networks: &[Cidr]) -> bool {
     networks.iter().any(|network| network.contains(address))
 }
 
+// How far inside the network an address lies: a server that names another one must not lead its client further
+// inside than it lies itself.
+
+/// Where an address lies; a later one is further inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AddressClass {
+    /// Anywhere on the internet.
+    Public,
+    /// In a network of its own: private (RFC 1918), shared (RFC 6598), unique local (RFC 4193).
+    Private,
+    /// On this machine.
+    Loopback,
+}
+
+impl AddressClass {
+    /// The class of an address at which a server can be; none for link-local, multicast, unspecified and reserved
+    /// ones, and for those of a translator whose layout is its network's own (RFC 8215). An IPv4 address within an IPv6 one counts as what it is.
+    pub fn of(address: IpAddr) -> Option<Self> {
+        match address {
+            IpAddr::V4(address) => of_v4(address),
+            IpAddr::V6(address) => of_v6(address),
+        }
+    }
+
+    /// Its name, as it is stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Private => "private",
+            Self::Loopback => "loopback",
+        }
+    }
+
+    /// The class with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Self::Public, Self::Private, Self::Loopback];
+        all.into_iter().find(|class| class.name() == name)
+    }
+
+    /// True if a server of this class may name that address.
+    pub fn permits(self, address: IpAddr) -> bool {
+        Self::of(address).is_some_and(|class| class <= self)
+    }
+}
+
+impl fmt::Display for AddressClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// By the registry of special-purpose addresses (RFC 6890).
+fn of_v4(address: Ipv4Addr) -> Option<AddressClass> {
+    match address.octets() {
+        // This network, link-local, multicast, reserved and broadcast.
+        [0 | 224..=255, ..] | [169, 254, ..] => None,
+        [127, ..] => Some(AddressClass::Loopback),
+        [10, ..]
+        | [172, 16..=31, ..]
+        | [192, 168, ..]
+        | [100, 64..=127, ..]
+        // Protocol assignments, and tests of networks (RFC 2544): never on the internet.
+        | [192, 0, 0, _]
+        | [198, 18..=19, ..] => Some(AddressClass::Private),
+        _ => Some(AddressClass::Public),
+    }
+}
+
+fn of_v6(address: Ipv6Addr) -> Option<AddressClass> {
+    if address.is_loopback() {
+        return Some(AddressClass::Loopback);
+    }
+    if let Some(within) = within(address) {
+        return of_v4(within);
+    }
+    match address.segments() {
+        // Unspecified, local-use translation, link-local, multicast.
+        [0x64, 0xff9b, 1, ..] => None,
+        [0, 0, 0, 0, 0, 0, 0, 0] | [0xfe80..=0xfebf, ..] | [0xff00..=0xffff, ..] => None,
+        // Unique local, and the site-local ones of before (RFC 3879).
+        [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Some(AddressClass::Private),
+        _ => Some(AddressClass::Public),
+    }
+}
+
+/// The IPv4 address that an IPv6 one leads to: mapped, compatible (RFC 4291), translated (RFC 6052),
+/// 6to4 (RFC 3056), Teredo (RFC 4380).
+fn within(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let v4 = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0] => None,
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => Some(v4(high, low)),
+        [0x2001, 0, _, _, _, _, high, low] => Some(v4(!high, !low)),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::AddressClass::{Loopback, Private, Public};
     use super::*;
 
     #[test]
@@ -116,5 +217,105 @@ mod tests {
         let kept = serde_json::to_string(&"2001:db8::/32".parse::<Cidr>().unwrap()).unwrap();
         assert_eq!(kept, "\"2001:db8::/32\"");
         assert!(serde_json::from_str::<Cidr>(&kept).is_ok());
+    }
+
+    #[test]
+    fn each_address_has_its_class() {
+        for (text, class) in [
+            ("8.8.8.8", Some(Public)),
+            ("203.0.113.7", Some(Public)),
+            ("172.15.255.255", Some(Public)),
+            ("172.32.0.0", Some(Public)),
+            ("100.63.255.255", Some(Public)),
+            ("100.128.0.0", Some(Public)),
+            ("192.0.1.0", Some(Public)),
+            ("198.20.0.0", Some(Public)),
+            ("223.255.255.255", Some(Public)),
+            ("10.0.0.1", Some(Private)),
+            ("172.16.0.0", Some(Private)),
+            ("172.31.255.255", Some(Private)),
+            ("192.168.255.255", Some(Private)),
+            ("192.0.0.8", Some(Private)),
+            ("100.64.0.0", Some(Private)),
+            ("100.127.255.255", Some(Private)),
+            ("198.19.255.255", Some(Private)),
+            ("127.0.0.1", Some(Loopback)),
+            ("127.255.255.255", Some(Loopback)),
+            ("0.0.0.0", None),
+            ("0.1.2.3", None),
+            ("169.254.169.254", None),
+            ("224.0.0.1", None),
+            ("239.255.255.255", None),
+            ("240.0.0.1", None),
+            ("255.255.255.255", None),
+            ("2001:db8::1", Some(Public)),
+            ("2606:4700::1111", Some(Public)),
+            ("fc00::1", Some(Private)),
+            ("fdff::1", Some(Private)),
+            ("fec0::1", Some(Private)),
+            ("::1", Some(Loopback)),
+            ("::", None),
+            ("fe80::1", None),
+            ("febf::1", None),
+            ("ff02::1", None),
+        ] {
+            assert_eq!(AddressClass::of(text.parse().unwrap()), class, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_ipv4_address_in_an_ipv6_one_is_what_it_is() {
+        for (text, class) in [
+            ("::ffff:8.8.8.8", Some(Public)),
+            ("::ffff:10.0.0.1", Some(Private)),
+            ("::ffff:127.0.0.1", Some(Loopback)),
+            ("::ffff:0.0.0.0", None),
+            ("::ffff:169.254.169.254", None),
+            ("::ffff:0:127.0.0.1", Some(Loopback)),
+            ("::127.0.0.1", Some(Loopback)),
+            ("::2", None),
+            ("64:ff9b::8.8.8.8", Some(Public)),
+            ("64:ff9b::192.168.0.1", Some(Private)),
+            ("64:ff9b::127.0.0.1", Some(Loopback)),
+            ("64:ff9b::169.254.169.254", None),
+            // Where in one of these the IPv4 address is, only its network knows.
+            ("64:ff9b:1::8.8.8.8", None),
+            ("64:ff9b:1::10.0.0.1", None),
+            ("64:ff9b:1:7f00:0:100::", None),
+            ("64:ff9b:1:ffff:3:4:127.0.0.1", None),
+            ("64:ff9b:2::1", Some(Public)),
+            ("2002:7f00:1::", Some(Loopback)),
+            ("2002:a00:1::1", Some(Private)),
+            ("2002:a9fe:a9fe::1", None),
+            ("2002:808:808::1", Some(Public)),
+            // 127.0.0.1, each bit turned over.
+            ("2001:0:808:808::80ff:fffe", Some(Loopback)),
+        ] {
+            assert_eq!(AddressClass::of(text.parse().unwrap()), class, "{text}");
+        }
+    }
+
+    #[test]
+    fn nobody_leads_further_inside_than_it_is() {
+        let rows = [
+            (Public, "8.8.8.8", true),
+            (Public, "10.0.0.1", false),
+            (Public, "100.64.0.1", false),
+            (Public, "fd00::1", false),
+            (Public, "127.0.0.1", false),
+            (Private, "8.8.8.8", true),
+            (Private, "192.168.0.1", true),
+            (Private, "::1", false),
+            (Loopback, "127.0.0.1", true),
+            (Loopback, "10.0.0.1", true),
+            (Loopback, "169.254.169.254", false),
+            (Loopback, "0.0.0.0", false),
+            (Loopback, "ff02::1", false),
+        ];
+        for (class, address, permitted) in rows {
+            let address: IpAddr = address.parse().unwrap();
+            assert_eq!(class.permits(address), permitted, "{class} {address}");
+            assert_eq!(AddressClass::named(class.name()), Some(class));
+        }
     }
 }

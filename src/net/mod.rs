@@ -3,23 +3,18 @@
 //! [`authority`], [`cidr`], [`percent`] and [`AddressClass`] are pure. [`resolve`] asks the system's resolver, [`poll`] and
 //! [`Acceptor`] wait for sockets.
 
-mod acceptor;
-mod address_class;
 pub(crate) mod authority;
 pub(crate) mod certificate;
 mod cidr;
 pub(crate) mod percent;
 pub(crate) mod poll;
-pub(crate) mod resolve;
-pub(crate) mod trust_store;
-mod waker;
 mod words;
 
-pub(crate) use acceptor::{Acceptor, Pause};
-pub use address_class::AddressClass;
+pub use cidr::AddressClass;
 pub(crate) use cidr::is_within;
 pub use cidr::{Cidr, InvalidCidr};
-pub(crate) use waker::Waker;
+pub(crate) use poll::Waker;
+pub(crate) use poll::{Acceptor, Pause};
 pub(crate) use words::{in_words, push_words};
 
 use std::io;

@@ -1,11 +1,16 @@
 //! Waiting for sockets: poll(2), tried again when a signal interrupts it.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
+
+use crate::sync::{Thread, spawn_joined};
 
 /// A descriptor and what is waited for.
 pub(crate) type Interest<'a> = (&'a dyn AsFd, PollFlags);
@@ -44,9 +49,174 @@ pub(crate) fn timespec(left: Duration) -> Timespec {
     }
 }
 
+/// A descriptor that is readable from [`Waker::wake`] to [`Waker::clear`].
+pub(crate) struct Waker(imp::WakerEnds);
+
+impl Waker {
+    /// A pair that is not readable.
+    pub(crate) fn new() -> io::Result<Self> {
+        imp::WakerEnds::new().map(Self)
+    }
+
+    /// Makes it readable.
+    pub(crate) fn wake(&self) {
+        // One that takes nothing more is readable as it is.
+        let _ = self.0.wake();
+    }
+
+    /// False when it was not readable.
+    pub(crate) fn clear(&self) -> bool {
+        matches!(self.0.clear(), Ok(1..))
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.readable()
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod imp {
+    use std::io;
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+    use rustix::event::{EventfdFlags, eventfd};
+
+    pub(super) struct WakerEnds(OwnedFd);
+
+    impl WakerEnds {
+        pub(super) fn new() -> io::Result<Self> {
+            let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
+            Ok(Self(eventfd(0, flags)?))
+        }
+
+        pub(super) fn wake(&self) -> io::Result<usize> {
+            Ok(rustix::io::write(&self.0, &1u64.to_ne_bytes())?)
+        }
+
+        pub(super) fn clear(&self) -> io::Result<usize> {
+            Ok(rustix::io::read(&self.0, &mut [0u8; 8])?)
+        }
+
+        pub(super) fn readable(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod imp {
+    use std::io::{self, Read, Write};
+    use std::os::fd::{AsFd, BorrowedFd};
+    use std::os::unix::net::UnixStream;
+
+    pub(super) struct WakerEnds(UnixStream, UnixStream);
+
+    impl WakerEnds {
+        pub(super) fn new() -> io::Result<Self> {
+            let (one, other) = UnixStream::pair()?;
+            one.set_nonblocking(true)?;
+            other.set_nonblocking(true)?;
+            Ok(Self(one, other))
+        }
+
+        pub(super) fn wake(&self) -> io::Result<usize> {
+            (&self.1).write(&[1])
+        }
+
+        pub(super) fn clear(&self) -> io::Result<usize> {
+            (&self.0).read(&mut [0; 64])
+        }
+
+        pub(super) fn readable(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+    }
+}
+
+/// How long nobody is accepted after something failed: without open files left `accept` would fail again at once, for ever.
+pub(crate) type Pause = Option<Duration>;
+
+/// A thread that accepts connections until this is dropped; the listener is closed when the drop returns.
+#[derive(Debug)]
+pub(crate) struct Acceptor {
+    /// Closing it wakes the thread.
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Acceptor {
+    /// Starts the thread, which gives each connection, or the error in its place, to
+    /// `take`. A client that left before it was accepted is nobody's error.
+    pub(crate) fn start(
+        listener: TcpListener,
+        thread: Thread,
+        mut take: impl FnMut(io::Result<(TcpStream, SocketAddr)>) -> Pause + Send + 'static,
+    ) -> io::Result<Self> {
+        let (stop, stopped) = UnixStream::pair()?;
+        listener.set_nonblocking(true)?;
+        // Accepting waits; it ends when `stop` is closed.
+        let accepting = move || accept_all(&listener, &stopped, &mut take);
+        let thread = spawn_joined(thread, accepting)?;
+        Ok(Self {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Accepts nobody more; the listener is closed when this returns.
+    pub(crate) fn stop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic in `take` was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Acceptor {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn accept_all(
+    listener: &TcpListener,
+    stopped: &UnixStream,
+    take: &mut impl FnMut(io::Result<(TcpStream, SocketAddr)>) -> Pause,
+) {
+    let mut pause = None;
+    while !is_stopped(listener, stopped, pause.take()) {
+        pause = match listener.accept() {
+            Err(error) if is_nobody(error.kind()) => None,
+            accepted => take(accepted),
+        };
+    }
+}
+
+fn is_nobody(error: io::ErrorKind) -> bool {
+    matches!(
+        error,
+        io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
+    )
+}
+
+/// Waits for a connection, or out the pause.
+fn is_stopped(listener: &TcpListener, stopped: &UnixStream, pause: Pause) -> bool {
+    let stop: Interest<'_> = (stopped, PollFlags::IN);
+    let ready = match pause {
+        Some(pause) => poll_within([stop], pause).map(|[stop]| stop),
+        None => poll_until([stop, (listener, PollFlags::IN)], None).map(|[stop, _]| stop),
+    };
+    // Where waiting itself fails, accepting tells.
+    ready.is_ok_and(|stop| !stop.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crossbeam_channel::unbounded;
     use std::io::Write;
     use std::os::unix::net::UnixStream;
 
@@ -60,5 +230,31 @@ mod tests {
         one.write_all(b"x").unwrap();
         let [first, second] = poll_until(both, None).unwrap();
         assert!(first.is_empty() && second.contains(PollFlags::IN));
+    }
+
+    #[test]
+    fn any_number_of_rings_is_cleared_at_once() {
+        let waker = Waker::new().unwrap();
+        assert!(!waker.clear());
+        waker.wake();
+        waker.wake();
+        assert!(waker.clear());
+        assert!(!waker.clear());
+    }
+
+    #[test]
+    fn connections_come_until_it_is_dropped_and_then_the_port_is_free() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (sender, accepted) = unbounded();
+        let acceptor = Acceptor::start(listener, Thread::TunnelAccept, move |taken| {
+            sender.send(taken.unwrap().1).unwrap();
+            None
+        })
+        .unwrap();
+        let client = TcpStream::connect(address).unwrap();
+        assert_eq!(accepted.recv().unwrap(), client.local_addr().unwrap());
+        drop(acceptor);
+        assert!(TcpStream::connect(address).is_err());
     }
 }

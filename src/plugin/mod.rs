@@ -4,7 +4,6 @@
 //! belongs to the room above this one.
 
 mod grant;
-mod guest;
 mod registry;
 mod statement_log;
 
@@ -21,7 +20,7 @@ use crate::store::DataDir;
 use crate::tunnel::client::Serve;
 
 pub use grant::{Grant, InvalidGrant};
-pub use guest::{Guest, GuestInForce, guests_end, tables_and_views};
+pub use grant::{Guest, GuestInForce, guests_end, tables_and_views};
 pub use registry::{Error, Installed, Registry};
 pub use statement_log::{StatementLog, StatementRecord, Verdict};
 

@@ -11,11 +11,11 @@ use zeroize::Zeroizing;
 
 use super::app_state::AppState;
 use super::call_stats;
-use super::certificates;
 use super::connector_auth::Enrolment;
 use super::fleet::FleetOverview;
 use super::invites::InviteTerms;
 use super::metrics;
+use super::policy;
 use super::state_store::set_aside_notice;
 use super::status::{self, Order, Overview, PageRequest};
 use super::urls::TunnelUrl;
@@ -299,7 +299,7 @@ fn tls_allowed(app: &AppState, request: &Request) -> Result<Response, ApiError> 
     let Some(domain) = request.only_query("domain") else {
         return Err(ApiError::bad_request("give one host with ?domain=NAME"));
     };
-    if !certificates::is_allowed(&app.service, domain) {
+    if !policy::is_allowed(&app.service, domain) {
         let message = "no site of this name was connected within 30 days";
         return Err(ApiError::not_found(message));
     }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use super::allocator::Quota;
 use super::connector_auth::Enrolment;
-use super::quota::Quota;
 use super::server::{self, Options, RelayInstance, Running, StartError};
 use super::state_store::set_aside_notice;
 use super::urls::PublicPorts;

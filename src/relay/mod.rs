@@ -19,15 +19,12 @@ mod allocator;
 mod api;
 mod app_state;
 mod call_stats;
-mod certificates;
 mod connector_auth;
 mod counters;
-mod drain;
 mod earlier;
 pub mod fleet;
 mod follow;
 mod invites;
-mod inviting;
 mod joined;
 mod metrics;
 pub(crate) mod names;
@@ -35,10 +32,7 @@ mod offline;
 #[cfg(test)]
 #[path = "openapi_tests.rs"]
 mod openapi;
-mod operator;
 mod policy;
-mod quota;
-mod refusals;
 mod revocation;
 mod row_log;
 mod secret;
@@ -53,6 +47,7 @@ mod status;
 mod store_error;
 mod urls;
 
+pub use allocator::Quota;
 pub use connector_auth::Enrolment;
 pub use counters::EVERY as SAVE_COUNTERS_EVERY;
 pub use handover::HandoverError;
@@ -61,7 +56,6 @@ pub use offline::{
     Recovered, allow, has_state, invite, invites, recover, revoke, stored_status, take_name,
     uninvite,
 };
-pub use quota::Quota;
 pub use server::{Options, RelayInstance, Running, StartError, start};
 pub use state_store::set_aside_notice;
 pub use store_error::{Error as StateError, StoreError, hint_of};

@@ -8,10 +8,11 @@ use super::handover;
 use super::handover::HandoverError;
 use super::invites::{InviteTerms, TooManyInvites};
 
-use super::inviting;
-use super::revocation::{self, RevokedConnector, turn_out};
+use super::revocation;
+use super::revocation::{RevokedConnector, turn_out};
 use super::state::{Application, NotReadmitted, cutoff};
-use super::state_store::{self, Error as StateError, StateStore};
+use super::state_store;
+use super::state_store::{Error as StateError, StateStore};
 use super::status;
 use crate::api::relay as api;
 use crate::api::relay::{Allowed, Invite, NameTaken, NewInvite, Revocation, Status};
@@ -63,7 +64,7 @@ pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revocation>, StateErr
 pub fn invite(data: &DataDir, terms: InviteTerms) -> Result<NewInvite, StateError> {
     let store = StateStore::open_whole(data)?;
     let made = store.update(|state| {
-        inviting::make(state, terms.clone()).map_err(|TooManyInvites| StateError::Invites)
+        revocation::make(state, terms.clone()).map_err(|TooManyInvites| StateError::Invites)
     })?;
     Ok(NewInvite {
         invite: made.shown(),
@@ -82,7 +83,7 @@ pub fn uninvite(data: &DataDir, id: &str) -> Result<bool, StateError> {
 /// Reads the invites from the directory, whether or not a relay runs on it.
 pub fn invites(data: &DataDir) -> Result<Vec<Invite>, StateError> {
     let state = state_store::peek(data)?.unwrap_or_default();
-    Ok(inviting::shown(&state))
+    Ok(revocation::shown(&state))
 }
 
 /// Undoes a revocation while no relay runs on the directory; `None` if there is none of that name.

@@ -1,17 +1,18 @@
 //! Policy of the tunnel server: who may log in, and which ports are whose.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
-use super::certificates;
 use super::setup::{LOOK, Service};
-use super::state::RelayState;
+use super::state::{Application, RelayState, cutoff};
+use super::state_store::Error;
 use crate::gateway::RefusedVisit;
 use crate::http::auth::{RateLimiter, WhenFull};
-use crate::sync::Mutex;
+use crate::store::time::rfc3339;
+use crate::sync::{Mutex, Thread};
 use crate::tunnel::remote::Remote;
 use crate::tunnel::server::{Grant, Policy, PortAccess, TokenBucket};
 
@@ -103,7 +104,7 @@ impl Policy for TunnelPolicy {
         };
         match connector.at_port(remote.local_port) {
             Some(application) if application.site.is_some() => {
-                certificates::note(&self.service, holder, remote.local_port);
+                note(&self.service, holder, remote.local_port);
                 Grant::Held
             }
             Some(application) if self.service.sites.is_over(application) => Grant::Denied,
@@ -139,7 +140,115 @@ impl Policy for TunnelPolicy {
     }
 
     fn on_left(&self, holder: &str, port: u16) {
-        certificates::note(&self.service, holder, port);
+        note(&self.service, holder, port);
+    }
+}
+
+// For which names a web server in front may get a certificate: those that lead somewhere. And since when sites were
+// connected, which that depends on.
+
+/// Age at which a note is made anew. Default 1 day: of the 30 that count, and the state is saved as seldom.
+const NOTED_FOR: Duration = Duration::from_secs(24 * 3600);
+/// Time in which what is to be noted gathers, so that many connectors that come at once are one save. Default 1 s.
+const GATHERED_FOR: Duration = Duration::from_secs(1);
+
+/// True if there may be a certificate for a host name: the domain, a name of the relay, or a site that is connected or
+/// was within 30 days. In any case of letters; a dot may end it.
+pub(super) fn is_allowed(service: &Service, domain: &str) -> bool {
+    let name = domain.strip_suffix('.').unwrap_or(domain);
+    let (name, urls) = (name.to_ascii_lowercase(), &service.urls);
+    if name.parse::<IpAddr>().is_ok() {
+        return false;
+    }
+    if name == urls.domain || urls.own_names().contains(&name) {
+        return true;
+    }
+    let label = name.strip_suffix(&urls.domain);
+    let label = label.and_then(|rest| rest.strip_suffix('.'));
+    label.is_some_and(|site| leads_somewhere(service, site))
+}
+
+fn leads_somewhere(service: &Service, site: &str) -> bool {
+    let (state, now) = (service.store.snapshot(), SystemTime::now());
+    let mut known = state.applications();
+    let holder = known.find(|(_, known)| is_site(known, site));
+    was_connected(&state, site, &cutoff(now), &rfc3339(now))
+        || holder.is_some_and(|(connector, known)| service.is_connected(connector, known.port))
+}
+
+/// True if a site of this name, whoever has it or had it last, is known to have been connected between two times, RFC 3339.
+fn was_connected(state: &RelayState, site: &str, since: &str, now: &str) -> bool {
+    let turned_out = state.turned_out();
+    let of_turned_out = turned_out.flat_map(|(_, connector)| connector.applications.iter());
+    let known = state.applications().map(|(_, known)| known);
+    let had = known
+        .chain(of_turned_out)
+        .filter(|known| is_site(known, site));
+    let kept = state.reserved.values();
+    let kept = kept.filter(|kept| kept.site.as_deref() == Some(site));
+    had.map(|known| &known.connected_at)
+        .chain(kept.map(|kept| &kept.connected_at))
+        .any(|at| is_between(at.as_deref(), since, now))
+}
+
+fn is_site(application: &Application, name: &str) -> bool {
+    let site = application.site.as_ref();
+    site.is_some_and(|site| site.name == name)
+}
+
+/// One that is yet to come was noted while the clock was wrong.
+fn is_between(at: Option<&str>, since: &str, now: &str) -> bool {
+    at.is_some_and(|at| since <= at && at <= now)
+}
+
+/// A connector's tunnel for this site has come, or has gone. Waits for nothing.
+pub(super) fn note(service: &Arc<Service>, connector: &str, port: u16) {
+    let now = SystemTime::now();
+    let since = now.checked_sub(NOTED_FOR).unwrap_or(now);
+    let state = service.store.snapshot();
+    let known = state.connectors.get(connector);
+    let known = known.and_then(|known| known.at_port(port));
+    let is_due = known.is_some_and(|known| {
+        let noted = known.connected_at.as_deref();
+        known.site.is_some() && !is_between(noted, &rfc3339(since), &rfc3339(now))
+    });
+    if !is_due {
+        return;
+    }
+    let of_thread = Arc::downgrade(service);
+    let connects = &service.connects;
+    let pending = (connector.to_owned(), port);
+    connects.pending.lock().insert(pending);
+    let note = move || keep(&*of_thread.upgrade()?);
+    connects.lookout.begin(Thread::RelayConnects, note);
+}
+
+/// Notes what is pending in the state; none when nothing is.
+fn keep(service: &Service) -> Option<Duration> {
+    let pending = std::mem::take(&mut *service.connects.pending.lock());
+    if pending.is_empty() {
+        return None;
+    }
+    let now = rfc3339(SystemTime::now());
+    let kept = service.store.update_saving(|state| {
+        for (connector, port) in &pending {
+            set_connected(state, connector, *port, &now);
+        }
+        Ok::<_, Error>(((), service.store.at_once()))
+    });
+    if let Err(error) | Ok(((), Err(error))) = kept {
+        log::debug!("connection times of sites are not saved: {error}"); // the store has said it once
+    }
+    Some(GATHERED_FOR)
+}
+
+fn set_connected(state: &mut RelayState, connector: &str, port: u16, now: &str) {
+    let known = state.connectors.get_mut(connector);
+    let mut known = known
+        .into_iter()
+        .flat_map(|known| known.applications.iter_mut());
+    if let Some(site) = known.find(|known| known.port == port) {
+        site.connected_at = Some(now.to_owned());
     }
 }
 

@@ -11,20 +11,22 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use super::allocator::Quota;
 use super::api;
+use super::app_state;
 use super::app_state::AppState;
+use super::app_state::Operator;
+use super::app_state::{Drain, UnplacedConnectors};
 use super::call_stats::CallStats;
 use super::connector_auth::Enrolment;
-use super::drain::{self, Drain, UnplacedConnectors};
 use super::fleet::{self, StoreWatch, WatchError};
 use super::follow::follow;
 use super::invites::Invite;
-use super::inviting::{self, CreatedInvite};
 use super::joined::JoinedRelay;
 use super::metrics;
-use super::operator::Operator;
 use super::policy::TunnelPolicy;
-use super::quota::Quota;
+use super::revocation;
+use super::revocation::CreatedInvite;
 use super::secret::SecretHash;
 use super::setup::Service;
 use super::sites::SiteTable;
@@ -453,7 +455,7 @@ impl Running {
             connector.is_some_and(|known| !known.caller.version.is_empty())
         };
         let only_here = || links.map_or(0, |links| links.only_here(dials_two));
-        drain::wait(bound, || running() + awaited.count(only_here));
+        app_state::wait(bound, || running() + awaited.count(only_here));
         running()
     }
 
@@ -558,7 +560,7 @@ fn invites_at_start(
 
 fn first_invite(store: &StateStore) -> Result<(Zeroizing<String>, String), StateError> {
     let CreatedInvite { token, invite } = store.update(|state| {
-        let made = inviting::make_first(state);
+        let made = revocation::make_first(state);
         made.map_err(|_| StateError::Invites)
     })?;
     Ok((token, invite.expires.unwrap_or_default()))

@@ -12,11 +12,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
+use super::allocator::Quota;
 use super::allocator::{self, AllocError, AllocationContext, FreePort};
 use super::call_stats::{NO_PORT, with_reason};
 use super::connector_auth::{self, Admission, AuthError, Enrolment};
 use super::fleet::{Links, Looks};
-use super::quota::Quota;
 use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
 use super::sites::SiteTable;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use super::allocator::PUBLIC_PORTS;
 use super::state::{Application, Site};
-use crate::http::h1::target::Target;
+use crate::http::h1::head::Target;
 use crate::net::authority;
 
 /// Parts that visitors use: the scheme and port of every site's address, and the host where the relay

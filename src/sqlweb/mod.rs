@@ -26,7 +26,6 @@ mod edit;
 mod error;
 mod guest;
 mod held;
-mod hints;
 mod limits;
 mod options;
 mod output;

@@ -1,6 +1,8 @@
 //! Parts of a statement's results, in the text protocol.
 
-use mysql::{Row, Value};
+use std::io;
+
+use mysql::{Column, Row, Value};
 use rows::Span;
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -123,4 +125,25 @@ pub(crate) fn info_line(rest: &[u8]) -> Option<Box<str>> {
     let line = std::str::from_utf8(line).ok()?.trim();
     let is_plain = line.len() <= MAX_INFO && !line.chars().any(char::is_control);
     (is_plain && !line.is_empty()).then(|| line.into())
+}
+
+/// Takes the result sets of one statement, row by row.
+pub(crate) trait RowSink {
+    /// A result set with these columns begins.
+    fn begin(&mut self, columns: &[Column]) -> io::Result<()>;
+    /// One row of the set that began last.
+    fn row(&mut self, row: TextRow<'_>) -> io::Result<Flow>;
+    /// The set has ended; `truncated` when the sink had enough before the server did.
+    fn end(&mut self, truncated: bool) -> io::Result<()>;
+    /// A statement, or a part of one, that returned no rows.
+    fn done(&mut self, done: Done);
+}
+
+/// Answer of a sink: more rows of this set, or no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// The next row, please.
+    Continue,
+    /// No more of this set; this row was not taken.
+    Enough,
 }

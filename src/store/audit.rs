@@ -14,10 +14,10 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use super::atomic::private_file;
 use super::data_dir::{DataDir, create_private, make_private};
 use super::error::count_error;
 use super::escape::escaped;
+use super::lock::private_file;
 use crate::sync::Mutex;
 
 /// The directory's name in the per-user directory.

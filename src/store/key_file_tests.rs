@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::*;
 use crate::store::JsonFile;
 use crate::store::json_file::files_set_aside;
-use crate::store::sealed::Seal;
+use crate::store::key_file::Seal;
 
 #[derive(Default, Serialize, Deserialize)]
 struct Note {

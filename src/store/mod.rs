@@ -7,39 +7,33 @@
 //! A document is a [`JsonFile`]; what is secret is sealed in it, tied to the machine and the user by their
 //! [`Fingerprint`], and to a random [`key_file()`] that lies apart.
 
-mod atomic;
 mod audit;
 mod credentials;
 mod data_dir;
-mod ends;
 mod error;
 mod escape;
 pub mod expiry;
 mod fingerprint;
-mod instance;
 mod json_file;
 mod key_file;
-mod lease;
 mod lock;
 pub(crate) mod random;
 mod run_dir;
-mod sealed;
 pub mod time;
-mod zeroizing_json;
 
-pub use atomic::{write_atomic, write_atomic_for_all};
 pub use audit::{AuditFiles, AuditSets};
 pub use credentials::{CredentialStore, Credentials};
 pub use data_dir::DataDir;
-pub use ends::Ends;
 pub use error::{Error, errors};
 pub use escape::{escaped, is_hidden};
+pub use expiry::Ends;
 pub use fingerprint::{Fingerprint, machine_name};
-pub use instance::{ClaimError, Instance};
+pub(crate) use json_file::from_json;
+pub use json_file::to_json;
 pub use json_file::{JsonFile, UNREADABLE, files_set_aside};
 pub use key_file::key_file;
-pub use lease::{Lease, LeaseWatch};
 pub use lock::Locked;
+pub use lock::{write_atomic, write_atomic_for_all};
 pub use run_dir::RunDir;
-pub(crate) use zeroizing_json::from_json;
-pub use zeroizing_json::to_json;
+pub use run_dir::{ClaimError, Instance};
+pub use run_dir::{Lease, LeaseWatch};

@@ -1,12 +1,14 @@
 //! A private directory for one process's sockets.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
+use std::fs::{File, Metadata, TryLockError};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
-use super::atomic::private_file;
 use super::data_dir::{DataDir, make_private};
 use super::error::Error;
+use super::lock::{private_file, write_atomic};
 use super::time::since_epoch;
 
 /// The longest path of the directory, in bytes. A Unix socket's path has 104
@@ -178,6 +180,207 @@ fn is_own_directory(dir: &Path) -> bool {
     dir.is_dir()
 }
 
+// One long-running process at a time on a directory, which the others can find.
+//
+// `run/start.lock` is locked while it lives, so that a crash leaves nothing in the way; `run/start.json` says where
+// it is.
+
+/// The file that is locked.
+const START_LOCK: &str = "start.lock";
+/// The file that says where it is.
+const INFO: &str = "run/start.json";
+/// The largest text of it, in bytes. Default 4 KiB: it is an address and a process id.
+const INFO_CAP: u64 = 4096;
+/// Time to wait for a look of another process at the lock to end, or for a process that starts to say where it is.
+/// Default 1 s: both take milliseconds.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// Pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The right to be the one; it ends with this or with the process.
+#[derive(Debug)]
+pub struct Instance {
+    info: PathBuf,
+    _lock: File,
+}
+
+/// Why the right was not had.
+#[derive(Debug)]
+pub enum ClaimError {
+    /// Another process has it; what it said, where it has said something.
+    Held(Option<Vec<u8>>),
+    /// The directory failed.
+    Failed(Error),
+}
+
+impl Instance {
+    /// Claims the right in `home`.
+    pub fn claim(home: &DataDir) -> Result<Self, ClaimError> {
+        let run = home.ensure_run().map_err(ClaimError::Failed)?;
+        let path = run.join(START_LOCK);
+        let lock = open(&path).map_err(ClaimError::Failed)?;
+        let deadline = Instant::now() + TIMEOUT;
+        while !is_taken(&lock)
+            .map_err(|error| ClaimError::Failed(Error::io("lock", &path)(error)))?
+        {
+            let info = if is_held(&lock) {
+                home.read(INFO, INFO_CAP).map_err(ClaimError::Failed)?
+            } else {
+                // Other commands take a look, which is over at once; what is said is from before a crash.
+                None
+            };
+            if info.is_some() || Instant::now() >= deadline {
+                return Err(ClaimError::Held(info));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        let info = home.dir().join(INFO);
+        // The file of a killed process would point nowhere.
+        let _ = std::fs::remove_file(&info);
+        Ok(Self { info, _lock: lock })
+    }
+
+    /// Returns the text of the living process in `home`; none without one.
+    pub fn find(home: &DataDir) -> Result<Option<Vec<u8>>, Error> {
+        let path = home.dir().join("run").join(START_LOCK);
+        let lock = match File::open(&path) {
+            Ok(lock) => lock,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("open", &path)(error)),
+        };
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            match lock.try_lock_shared() {
+                Ok(()) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path)(error)),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            let info = home.read(INFO, INFO_CAP)?;
+            if info.is_some() || Instant::now() >= deadline {
+                return Ok(info);
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Says where it is, in a text for [`Instance::find`].
+    pub fn announce(&self, info: &[u8]) -> Result<(), Error> {
+        write_atomic(&self.info, info).map_err(Error::io("write", &self.info))
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // Without it the lock, free in a moment, says the same.
+        let _ = std::fs::remove_file(&self.info);
+    }
+}
+
+/// Takes the lock; false where somebody has it, or looks at it.
+fn is_taken(lock: &File) -> std::io::Result<bool> {
+    match lock.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// True if somebody has the lock: those who look share it.
+fn is_held(lock: &File) -> bool {
+    let is_shared = lock.try_lock_shared().is_ok();
+    // Nothing was taken where it was not.
+    let _ = lock.unlock();
+    !is_shared
+}
+
+fn open(path: &std::path::Path) -> Result<File, Error> {
+    let opened = private_file()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path);
+    opened.map_err(Error::io("open", path))
+}
+
+// Lease that lasts as long as a process: it holds a locked file, which the system releases however the process ends,
+// and another process can wait for that.
+
+/// A lease that this process holds; it ends with this, or with the process.
+#[derive(Debug)]
+pub struct Lease {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// A lease that another process may hold.
+#[derive(Debug)]
+pub struct LeaseWatch(File);
+
+impl Lease {
+    /// Takes the lease `name` of `home`; none where somebody has it. `name` is letters and digits.
+    pub fn take(home: &DataDir, name: &str) -> Result<Option<Self>, Error> {
+        home.ensure_run()?;
+        let path = path(home, name);
+        loop {
+            let opened = private_file()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path);
+            let lock = opened.map_err(Error::io("open", &path))?;
+            match lock.try_lock() {
+                // Else whoever had it has removed the file since it was opened here: others would lock a new one.
+                Ok(()) if is_at(&lock, &path) => return Ok(Some(Self { path, _lock: lock })),
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path)(error)),
+            }
+        }
+    }
+}
+
+/// True if this open file is the one at `path`.
+fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |known: Metadata| (known.dev(), known.ino());
+    let opened = file.metadata().map(identity);
+    let there = std::fs::metadata(path).map(identity);
+    opened.is_ok_and(|opened| there.is_ok_and(|there| opened == there))
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // A file that stays says nothing: the lock does.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl LeaseWatch {
+    /// The lease `name` of `home`; none where nobody has it.
+    pub fn of(home: &DataDir, name: &str) -> Result<Option<Self>, Error> {
+        let path = path(home, name);
+        let lock = match File::open(&path) {
+            Ok(lock) => lock,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("open", &path)(error)),
+        };
+        match lock.try_lock_shared() {
+            Ok(()) => Ok(None),
+            Err(TryLockError::WouldBlock) => Ok(Some(Self(lock))),
+            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path)(error)),
+        }
+    }
+
+    /// Waits until nobody has it.
+    pub fn wait_for_end(self) {
+        // A file system that knows no such wait ends it at once: better than a lease without end.
+        let _ = self.0.lock_shared();
+    }
+}
+
+fn path(home: &DataDir, name: &str) -> PathBuf {
+    home.dir().join("run").join(format!("lease-{name}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,5 +444,101 @@ mod tests {
         assert_ne!(run.path(), other.path());
         assert!(is_own_directory(run.path()));
         assert!(!is_abandoned(run.path()));
+    }
+
+    #[test]
+    fn one_at_a_time_and_the_others_find_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = DataDir::at(dir.path().join("home"));
+        assert_eq!(Instance::find(&home).unwrap(), None);
+        let first = Instance::claim(&home).unwrap();
+        first.announce(b"here").unwrap();
+        assert_eq!(
+            Instance::find(&home).unwrap().as_deref(),
+            Some(&b"here"[..])
+        );
+        let second = Instance::claim(&home).unwrap_err();
+        assert!(matches!(second, ClaimError::Held(Some(info)) if info == b"here"));
+        drop(first);
+        assert_eq!(Instance::find(&home).unwrap(), None);
+        Instance::claim(&home).unwrap();
+    }
+
+    #[test]
+    fn a_look_at_the_lock_is_no_holder() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = DataDir::at(dir.path().join("home"));
+        drop(Instance::claim(&home).unwrap());
+        std::fs::write(home.dir().join(INFO), "stale").unwrap();
+        let looking = File::open(home.dir().join("run").join(START_LOCK)).unwrap();
+        looking.lock_shared().unwrap();
+        std::thread::scope(|scope| {
+            let claimed = scope.spawn(|| Instance::claim(&home));
+            std::thread::sleep(PAUSE * 3);
+            drop(looking);
+            assert!(claimed.join().unwrap().is_ok());
+        });
+    }
+
+    #[test]
+    fn what_a_killed_process_said_is_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = DataDir::at(dir.path().join("home"));
+        drop(Instance::claim(&home).unwrap());
+        std::fs::write(home.dir().join(INFO), "stale").unwrap();
+        assert_eq!(Instance::find(&home).unwrap(), None);
+        let _claimed = Instance::claim(&home).unwrap();
+        assert!(!home.dir().join(INFO).exists());
+    }
+
+    #[test]
+    fn a_lease_is_one_process_s_and_its_end_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = DataDir::at(dir.path().join("home"));
+        assert!(LeaseWatch::of(&home, "a").unwrap().is_none());
+        let lease = Lease::take(&home, "a").unwrap().unwrap();
+        assert!(Lease::take(&home, "a").unwrap().is_none());
+        assert!(Lease::take(&home, "b").unwrap().is_some());
+        let watch = LeaseWatch::of(&home, "a").unwrap().unwrap();
+        let waiting = std::thread::spawn(move || watch.wait_for_end());
+        drop(lease);
+        waiting.join().unwrap();
+        assert!(LeaseWatch::of(&home, "a").unwrap().is_none());
+        assert!(Lease::take(&home, "a").unwrap().is_some());
+    }
+
+    #[test]
+    fn however_many_take_it_and_give_it_back_one_has_it_at_a_time() {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        let dir = tempfile::tempdir().unwrap();
+        let home = DataDir::at(dir.path().join("home"));
+        let (holders, taken) = (AtomicU32::new(0), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while taken.load(Ordering::SeqCst) < 1000 {
+                        if let Some(lease) = Lease::take(&home, "a").unwrap() {
+                            assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
+                            taken.fetch_add(1, Ordering::SeqCst);
+                            std::thread::yield_now();
+                            holders.fetch_sub(1, Ordering::SeqCst);
+                            drop(lease);
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_file_that_was_removed_meanwhile_is_no_lease() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lease");
+        let opened = File::create(&path).unwrap();
+        assert!(is_at(&opened, &path));
+        std::fs::remove_file(&path).unwrap();
+        assert!(!is_at(&opened, &path));
+        let _other = File::create(&path).unwrap();
+        assert!(!is_at(&opened, &path));
     }
 }

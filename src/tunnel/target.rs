@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::net::authority::resolve as net_resolve;
 use crate::net::poll::poll_within;
-use crate::net::resolve::resolve as net_resolve;
 use rustix::event::PollFlags;
 
 use super::ws::socket::{begin_to_connect, connected};

@@ -3,12 +3,8 @@
 pub(super) mod app;
 pub(super) mod command;
 pub(super) mod completion;
-pub(super) mod flags;
 pub(super) mod help;
 pub(super) mod operations;
 pub(super) mod root;
-pub(super) mod share;
 pub(super) mod table;
 pub(super) mod values;
-
-mod roff;

@@ -120,7 +120,7 @@ pub(crate) mod server {
     use crate::cli::args::app::YES;
 
     pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "your own label for it, shown in lists");
-    pub(crate) use crate::cli::args::flags::ENROLL_TOKEN;
+    pub(crate) use crate::cli::args::command::ENROLL_TOKEN;
     pub(crate) const DEFAULT_FLAG: Flag = Flag::switch("default", "make it the relay that 'postern start' uses");
 
     pub(crate) const GROUP: Command = Command {

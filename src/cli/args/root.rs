@@ -1,8 +1,12 @@
 //! The program's own entry in the table, with the order of its commands.
 
+use super::command::{
+    ALLOW, AUDIT, ENROLL_TOKEN, FOR, HOST, INVISIBLE_SITE, JSON, MAX_STREAMS, NAME, NO_OPEN, QR,
+    SERVER, SITE_NAME, UNTIL, VISIBLE_PORT, VISIBLE_SITE,
+};
 use super::command::{Command, Flag};
-use super::table::{mysql, plugin, relay, start, tunnel};
-use super::{app, operations, share};
+use super::table::{VERBOSE, environment as env, mysql, plugin, relay, start, tunnel};
+use super::{app, operations};
 
 /// The program itself: its commands in the order of their help.
 #[rustfmt::skip]
@@ -12,7 +16,7 @@ pub(crate) static ROOT: Command = Command {
         MySQL-protocol databases.",
     flags: &[VERSION],
     commands: &[
-        &share::HTTP, &share::HTTPS, &share::TCP, &share::SSH, &share::RDP, &share::VNC, &share::TELNET,
+        &HTTP, &HTTPS, &TCP, &SSH, &RDP, &VNC, &TELNET,
         &mysql::COMMAND, &start::COMMAND, &app::GROUP, &operations::STATUS, &operations::LOGS, &operations::DOCTOR,
         &operations::server::GROUP, &operations::service::GROUP, &relay::COMMAND, &plugin::GROUP, &tunnel::SERVER,
         &tunnel::CLIENT, &operations::DOCS, &operations::COMPLETIONS, &operations::MAN, &operations::VERSION,
@@ -39,3 +43,123 @@ pub(crate) fn every_command() -> Vec<&'static Command> {
     collect(&ROOT, &mut all);
     all
 }
+
+const NOTES: &str = "\
+Shares until Ctrl-C or the end time, through your 'postern start' if it is
+running. The first line of standard output is the link; visitors are shown on
+standard error.
+
+Target (default: the protocol's port on 127.0.0.1):
+  PORT                        this port on 127.0.0.1
+  HOST, HOST:PORT             a host name or address
+  [IPV6], [IPV6]:PORT         an IPv6 address
+  http://HOST:PORT/           a whole URL
+
+A path in the URL is the page the link opens; the whole site is shared.
+
+Exit status: 0 done, 1 failed, 2 invalid command line, 3 unreachable, 4 refused,
+5 over a limit, 130 ended by Ctrl-C before anything was shared.";
+
+const TCP_NOTES: &str = "\
+Shares until Ctrl-C or the end time, through your 'postern start' if it is
+running. The first line of standard output is the address; visitors are shown
+on standard error. A port cannot ask for a code: on a relay that others can
+reach, limit access with --allow, or open the port to everybody with --visible.
+
+Target (default: the protocol's port on 127.0.0.1):
+  PORT                        this port on 127.0.0.1
+  HOST, HOST:PORT             a host name or address
+  [IPV6], [IPV6]:PORT         an IPv6 address
+
+Exit status: 0 done, 1 failed, 2 invalid command line, 3 unreachable, 4 refused,
+5 over a limit, 130 ended by Ctrl-C before anything was shared.";
+
+pub(crate) const HTTP: Command = Command {
+    name: "http",
+    brief: "share a web site until Ctrl-C",
+    operands: "[target]",
+    about: "Shares a web site until Ctrl-C, and prints its link.",
+    flags: &[
+        SERVER,
+        ENROLL_TOKEN,
+        NAME,
+        SITE_NAME,
+        FOR,
+        UNTIL,
+        INVISIBLE_SITE,
+        VISIBLE_SITE,
+        ALLOW,
+        HOST,
+        MAX_STREAMS,
+        AUDIT,
+        QR,
+        JSON,
+        NO_OPEN,
+        VERBOSE,
+    ],
+    environment: &[
+        env::HOME,
+        env::SERVER,
+        env::TOKEN,
+        env::CERTIFICATES,
+        env::PROXY,
+        env::NO_PROXY,
+    ],
+    notes: NOTES,
+    ..Command::EMPTY
+};
+pub(crate) const HTTPS: Command = Command {
+    name: "https",
+    brief: "share an https web site",
+    about: "Shares an https web site until Ctrl-C, and prints its link.",
+    ..HTTP
+};
+pub(crate) const TCP: Command = Command {
+    name: "tcp",
+    brief: "share a port",
+    about: "Shares a port until Ctrl-C, and prints the public address.",
+    flags: &[
+        SERVER,
+        ENROLL_TOKEN,
+        NAME,
+        FOR,
+        UNTIL,
+        ALLOW,
+        VISIBLE_PORT,
+        MAX_STREAMS,
+        AUDIT,
+        QR,
+        JSON,
+        NO_OPEN,
+        VERBOSE,
+    ],
+    notes: TCP_NOTES,
+    ..HTTP
+};
+pub(crate) const SSH: Command = Command {
+    name: "ssh",
+    brief: "share an SSH server",
+    about: "Shares an SSH server until Ctrl-C, and prints the ssh command for visitors.",
+    ..TCP
+};
+pub(crate) const RDP: Command = Command {
+    name: "rdp",
+    brief: "share a remote desktop (RDP)",
+    about: "Shares a remote desktop (RDP) until Ctrl-C, and prints the public address.",
+    ..TCP
+};
+pub(crate) const VNC: Command = Command {
+    name: "vnc",
+    brief: "share a remote desktop (VNC)",
+    about: "Shares a remote desktop (VNC) until Ctrl-C, and prints the public address.",
+    ..TCP
+};
+pub(crate) const TELNET: Command = Command {
+    name: "telnet",
+    brief: "share a telnet server",
+    about: "Shares a telnet server until Ctrl-C, and prints the telnet command for visitors.",
+    ..TCP
+};
+
+/// Every protocol that is shared by one word of its own.
+pub(crate) static COMMANDS: [&Command; 7] = [&HTTP, &HTTPS, &TCP, &SSH, &RDP, &VNC, &TELNET];

@@ -66,7 +66,7 @@ pub(crate) const AT_HOME: Command = Command {
 #[rustfmt::skip]
 pub(crate) mod mysql {
     use super::{Command, Flag, Kind, environment as env};
-    use crate::cli::args::flags::{
+    use crate::cli::args::command::{
         ALLOW, AUDIT, ENROLL_TOKEN, FOR, GUEST, JSON, NAME, QR, RECORD_SQL, SITE_NAME, UNTIL,
     };
 
@@ -145,7 +145,7 @@ pub(crate) mod start {
     pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
         "relay (default: POSTERN_SERVER, or the one set with 'postern server default', or the built-in relay, for this \
             machine only)").kind(Kind::Server);
-    pub(crate) use crate::cli::args::flags::ENROLL_TOKEN;
+    pub(crate) use crate::cli::args::command::ENROLL_TOKEN;
     pub(crate) const INSECURE: Flag = Flag::switch("insecure",
         "allow http to relays on other machines; passwords are sent unencrypted");
     pub(crate) const RESET: Flag = Flag::switch("reset-credentials",

@@ -6,8 +6,8 @@
 use crate::cli::args::command::{Kind, Parsed};
 use crate::cli::args::completion::{Expected, expected};
 use crate::cli::commands::{app, docs, relay, server};
+use crate::cli::failure::print;
 use crate::cli::failure::{Failure, printable, quoted};
-use crate::cli::output::print;
 
 /// The hidden command that the scripts call.
 pub(crate) const NAMES: &str = "__complete";

@@ -3,12 +3,12 @@
 use crate::cli::args::command::Parsed;
 use crate::cli::args::help::wrapped;
 use crate::cli::args::operations::OPEN;
+use crate::cli::args::values::guess;
 use crate::cli::browser;
+use crate::cli::failure::print;
 use crate::cli::failure::{Failure, quoted};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
 use crate::cli::serve::data_dir;
-use crate::cli::suggest::guess;
 use crate::http::assets;
 
 /// The page that lists the others.

@@ -10,10 +10,10 @@ use super::app;
 use crate::api::App;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::operations::FOLLOW;
+use crate::cli::failure::print;
 use crate::cli::failure::{Failure, printable};
 use crate::cli::fields::Fields;
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::store::time::rfc3339;
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::root::every_command;
+use crate::cli::failure::print;
 use crate::cli::failure::{Failure, quoted};
-use crate::cli::output::print;
 use crate::store::write_atomic_for_all;
 
 /// Writes the pages.

@@ -1,12 +1,12 @@
 //! `postern plugin add|remove|list`.
 
+use super::mysql::MySql;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::plugin::{ADD, GROUP, LIST, REMOVE};
 use crate::cli::columns::{Columns, print_list};
+use crate::cli::failure::print;
 use crate::cli::failure::{Failure, printable, quoted};
-use crate::cli::output::print;
-use crate::cli::plugins::{BuiltIn, PLUGINS, named};
-use crate::plugin::{Error, Installed, Registry};
+use crate::plugin::{Database, Error, Installed, NotServed, Plugin, Registry, Served, WebClients};
 use crate::store::DataDir;
 
 /// Runs the subcommand that the first argument names.
@@ -99,4 +99,55 @@ fn registry() -> Result<Registry, Failure> {
 
 fn failed(error: Error) -> Failure {
     Failure::operation(error.to_string()).hint(error.hint())
+}
+
+/// A plugin that is part of this executable.
+pub(in crate::cli) type BuiltIn = dyn Plugin<Failure = Failure>;
+
+/// Every plugin that exists.
+pub(in crate::cli) static PLUGINS: &[&BuiltIn] = &[&MySql];
+
+/// The plugins, for who knows a protocol's name only.
+pub(in crate::cli) struct BuiltIns;
+
+impl WebClients for BuiltIns {
+    fn named(&self, name: &str) -> Option<(&'static str, &'static [&'static str])> {
+        let plugin = named(name)?;
+        Some((plugin.name(), plugin.protocols()))
+    }
+
+    fn serve(
+        &self,
+        protocol: &str,
+        database: Database,
+    ) -> Option<Result<Box<dyn Served>, NotServed>> {
+        speaking(protocol).map(|plugin| plugin.serve(database))
+    }
+
+    fn objects(
+        &self,
+        protocol: &str,
+        database: Database,
+        within: &[String],
+    ) -> Option<Result<Vec<String>, String>> {
+        speaking(protocol).map(|plugin| plugin.objects(database, within))
+    }
+
+    fn sweep(&self, protocol: &str, database: Database) {
+        if let Some(plugin) = speaking(protocol) {
+            plugin.sweep(database);
+        }
+    }
+}
+
+/// The plugin of that name, or that speaks that protocol.
+pub(in crate::cli) fn named(name: &str) -> Option<&'static BuiltIn> {
+    let mut plugins = PLUGINS.iter().copied();
+    plugins.find(|plugin| plugin.name() == name || plugin.protocols().contains(&name))
+}
+
+/// The plugin that speaks a protocol.
+pub(in crate::cli) fn speaking(protocol: &str) -> Option<&'static BuiltIn> {
+    let speaks = |plugin: &&&BuiltIn| plugin.protocols().contains(&protocol);
+    PLUGINS.iter().find(speaks).copied()
 }

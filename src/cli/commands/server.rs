@@ -13,8 +13,8 @@ use crate::cli::args::operations::server::{
 };
 use crate::cli::columns::{Columns, print_list, shown};
 use crate::cli::failure::{Failure, OVER_LIMIT, REFUSED, UNREACHABLE, printable, warn};
+use crate::cli::failure::{print, print_json};
 use crate::cli::manager_client::{Manager, is_same_server};
-use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
 use crate::manager::diagnosis::{

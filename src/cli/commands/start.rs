@@ -1,11 +1,8 @@
 //! `postern start [port]`: the manager of applications and its page.
 
-mod announcement;
-mod unit;
-
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use log::LevelFilter;
@@ -13,18 +10,19 @@ use zeroize::Zeroizing;
 
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::start::{
-    ALLOW_HOST, ALLOW_OTHER_USERS, COMMAND, ENROLL_TOKEN, INSECURE, NO_OPEN, PRINT_UNIT, QUIET,
-    RESET,
+    ALLOW_HOST, ALLOW_OTHER_USERS, COMMAND, ENROLL_TOKEN, INSECURE, LOG_FORMAT, NO_OPEN,
+    PRINT_UNIT, QUIET, RESET, SERVER, VERBOSE,
 };
 use crate::cli::args::values::{SERVER_VARIABLE, whole_number};
+use crate::cli::commands::plugin::BuiltIns;
 use crate::cli::commands::sharing::line::{given_token, server};
-use crate::cli::failure::{Failure, quoted};
+use crate::cli::failure::print;
+use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::manager_client::ManagerInstance;
-use crate::cli::output::print;
-use crate::cli::plugins::BuiltIns;
 use crate::cli::relay_standby::{RelayPlace, RelayStandby};
-use crate::cli::signals::SignalWatch;
-use crate::cli::{browser, logging, port_holder, serve};
+use crate::cli::serve::SignalWatch;
+use crate::cli::systemd::{Unit, UnitScope, command_line, escaped};
+use crate::cli::{browser, logging, serve};
 use crate::manager::server_store::ServerStore;
 use crate::manager::{LocalRelay, Options, Running, ServerAccess, ServerUrl};
 use crate::relay::embedded::{EmbeddedRelay, NotEmbedded};
@@ -112,12 +110,12 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     let embedded = own.embedded.as_ref();
     let sites = embedded.map(|embedded| embedded.site_url("NAME"));
     let is_quiet = parsed.has(&QUIET);
-    let ended = print(&announcement::of(&running, sites.as_deref(), is_quiet)).map(|()| {
+    let ended = print(&of(&running, sites.as_deref(), is_quiet)).map(|()| {
         if !parsed.has(&NO_OPEN) {
             browser::open(&url(&running));
         }
         let says_more = !is_quiet && sites.is_none();
-        if !(says_more && announcement::print_reachability(&running, &stopped)) {
+        if !(says_more && print_reachability(&running, &stopped)) {
             own.keep_until(&stopped, &running);
         }
     });
@@ -138,7 +136,7 @@ impl Settings {
 
     /// The unit for the user's own manager.
     fn unit(&self, parsed: &Parsed, environment_file: Option<&str>) -> String {
-        unit::of_user(self.port, self.server.as_ref(), parsed, environment_file)
+        of_user(self.port, self.server.as_ref(), parsed, environment_file)
     }
 
     /// True if a server is given or the user has a default. A given server is saved.
@@ -259,7 +257,7 @@ impl DefaultRelay {
             embedded.site_url("name")
         )];
         if let Some(taken) = embedded.port_taken() {
-            let holder = port_holder::by_whom(taken);
+            let holder = serve::by_whom(taken);
             let notice = format!(
                 "Port {taken} is in use{holder}. Until the next start, addresses use another port, such as {}.",
                 embedded.site_url("name")
@@ -361,6 +359,113 @@ fn stop(running: Running, embedded: Option<EmbeddedRelay>) {
         }
         running.stop();
     });
+}
+
+const HOW: [&str; 5] = [
+    "Put this in ~/.config/systemd/user/postern.service ('postern service install' does it), then:",
+    "  systemctl --user daemon-reload && systemctl --user enable --now postern",
+    "To run it without a login: loginctl enable-linger",
+    "For POSTERN_ENROLL_TOKEN, HTTPS_PROXY, NO_PROXY or SSL_CERT_FILE: Environment=NAME=VALUE in",
+    "'systemctl --user edit postern'; the service does not see those of your shell.",
+];
+
+/// The unit, with a file of variables or with advice on how to put it in place. The enrolment token is a secret and
+/// belongs in a file of the user's.
+fn of_user(
+    port: u16,
+    server: Option<&ServerUrl>,
+    parsed: &Parsed,
+    environment_file: Option<&str>,
+) -> String {
+    let left_out = [
+        SERVER,
+        ENROLL_TOKEN,
+        NO_OPEN,
+        RESET,
+        PRINT_UNIT,
+        LOG_FORMAT,
+        QUIET,
+        VERBOSE,
+    ];
+    let mut command = command_line(&COMMAND, parsed, &left_out);
+    command.splice(2..2, [port.to_string(), "--no-open".to_owned()]);
+    // It may be the variable's.
+    command.extend(server.map(|server| format!("--server={}", escaped(&server.to_string()))));
+    Unit {
+        description: "postern",
+        scope: UnitScope::User,
+        command,
+        environment_file,
+        drain: Duration::ZERO,
+        waits: false,
+        how: if environment_file.is_some() {
+            &[]
+        } else {
+            &HOW
+        },
+    }
+    .text()
+}
+
+/// Time in which is said whether the server is reached. Default 30 s: a main tunnel has as long.
+const REACHED_WITHIN: Duration = Duration::from_secs(30);
+/// Pause between two looks.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// The page's address, and unless `is_quiet` what else a person wants to know. `sites` is where those of the relay in
+/// this process are.
+fn of(running: &Running, sites: Option<&str>, is_quiet: bool) -> String {
+    let page = format!("Management page: http://{}/\n", running.address());
+    if is_quiet {
+        return page;
+    }
+    let relay = match (sites, running.server()) {
+        (Some(sites), _) => {
+            format!("Relay: built in, for this machine only\nSites: {sites}\n")
+        }
+        (None, Some((server, None))) => {
+            format!("Relay: {server}, contacted at the first connect\n")
+        }
+        (None, Some((server, _))) => format!("Relay: {server}\n"),
+        (None, None) => "Relay: none; 'postern server add URL --default' sets one\n".to_owned(),
+    };
+    let (all, connected) = running.applications();
+    let applications = match connected {
+        0 => format!("Applications: {all}\n"),
+        some => format!("Applications: {all}, of which {some} are connected\n"),
+    };
+    format!("{page}{relay}{applications}Ctrl-C stops it.\n")
+}
+
+/// Prints once whether the server is reachable. True if the signal came meanwhile.
+fn print_reachability(running: &Running, stopped: &Receiver<()>) -> bool {
+    let until = Instant::now() + REACHED_WITHIN;
+    while Instant::now() < until {
+        let line = match running.server() {
+            Some((server, Some(main))) if main.status == "connected" => {
+                format!("Relay: {server} is reachable\n")
+            }
+            Some((server, Some(main))) if !main.error.is_empty() => {
+                format!(
+                    "Relay: {server} is unreachable, retrying: {}\n",
+                    printable(&main.error)
+                )
+            }
+            Some(_) => String::new(),
+            None => return false,
+        };
+        if !line.is_empty() {
+            // A closed standard output is no failure here.
+            let _ = print(&line);
+            return false;
+        }
+        match stopped.recv_timeout(LOOK_AGAIN) {
+            Err(RecvTimeoutError::Timeout) => {}
+            // An error means that nobody can send any more; ending is right then too.
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return true,
+        }
+    }
+    false
 }
 
 #[cfg(test)]

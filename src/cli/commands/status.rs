@@ -11,8 +11,8 @@ use crate::cli::args::table::WIDE;
 use crate::cli::clock::Zone;
 use crate::cli::columns::{Columns, print_table};
 use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::failure::{print, print_json};
 use crate::cli::manager_client::{Manager, not_running};
-use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
 use crate::store::time::{in_words, parse_rfc3339};
 

@@ -12,7 +12,7 @@ use crate::cli::args::table::tunnel::{
 };
 use crate::cli::args::values::{self, environment};
 use crate::cli::failure::{Failure, quoted};
-use crate::cli::signals::SignalWatch;
+use crate::cli::serve::SignalWatch;
 use crate::cli::{logging, serve};
 use crate::tunnel::client::{self, HostKeyCheck, Settings, Status, Tunnel};
 use crate::tunnel::known_servers::KnownServers;

@@ -10,7 +10,7 @@ use super::tunnel_client::{auth, keepalive};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::tunnel::{ANYBODY, AUTHFILE, HOST, LISTEN, PORT, SERVER, VERBOSE};
 use crate::cli::failure::{Failure, quoted};
-use crate::cli::signals::SignalWatch;
+use crate::cli::serve::SignalWatch;
 use crate::cli::{logging, serve};
 use crate::net::authority::bracketed;
 use crate::store::DataDir;

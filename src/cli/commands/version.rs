@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::cli::args::command::Parsed;
 use crate::cli::failure::Failure;
-use crate::cli::output::{print, print_json};
+use crate::cli::failure::{print, print_json};
 
 const NUMBER: &str = env!("CARGO_PKG_VERSION");
 

@@ -22,9 +22,9 @@
 //! with `visitor` they are written here too, with the name in `Host` and the scheme in `X-Forwarded-Proto`, or else in
 //! the URL of the site. The visitor's address remains that server's word.
 
-use super::web_origin::{self, WebOrigin, default_port, host_of};
 use crate::http::h1::head::Headers;
 use crate::net::authority;
+use crate::net::authority::{authority, bracketed};
 
 /// Setting of an application that is asked by the visitors' name for it.
 pub const VISITORS_HOST: &str = "visitor";
@@ -76,7 +76,7 @@ impl Naming {
         let (ip, port) = target;
         let spoken = if is_tls { "https" } else { "http" };
         let target = host_of(spoken, ip, port);
-        let (named_scheme, host_header) = web_origin::split_host_setting(host_header);
+        let (named_scheme, host_header) = split_host_setting(host_header);
         let scheme = named_scheme.unwrap_or(spoken);
         let (host, named) = match host_header {
             VISITORS_HOST => (None, None),
@@ -87,12 +87,8 @@ impl Naming {
                 (Some(name.to_owned()), named)
             }
         };
-        let site = web_origin::of_site(site_url);
-        let schemes = [
-            Some(spoken),
-            named_scheme,
-            site.as_deref().map(web_origin::scheme_of),
-        ];
+        let site = of_site(site_url);
+        let schemes = [Some(spoken), named_scheme, site.as_deref().map(scheme_of)];
         let mut own = Vec::new();
         // Behind a proxy that speaks `https` many applications name themselves so.
         for scheme in schemes.into_iter().flatten() {
@@ -180,7 +176,7 @@ impl Naming {
     /// The scheme that the application hears that visitors come by.
     pub(crate) fn asked_scheme(&self) -> &'static str {
         let is_visitors = self.is_visitors();
-        web_origin::scheme_of(if is_visitors {
+        scheme_of(if is_visitors {
             &self.site
         } else {
             &self.origin
@@ -208,8 +204,7 @@ impl Naming {
     /// True if a redirect sends whoever asked for the first page to the same page by `https`, which the application does
     /// not see: visitors would be sent around without end.
     pub(crate) fn insists_on_https(&self, link: &[u8]) -> bool {
-        let is_secure =
-            web_origin::split_scheme(link).is_some_and(|(scheme, _)| scheme == Some("https"));
+        let is_secure = split_scheme(link).is_some_and(|(scheme, _)| scheme == Some("https"));
         let is_first = |rest: &[u8]| matches!(rest, b"" | b"/");
         let hears_http = self.host.is_some() && self.asked_scheme() == "http";
         hears_http && is_secure && self.after_own_origin(link).is_some_and(is_first)
@@ -218,8 +213,8 @@ impl Naming {
     /// Returns the part of a link after the site's own origin in `http`, if the site has `https`.
     pub(super) fn after_plain_site<'l>(&self, link: &'l [u8]) -> Option<&'l [u8]> {
         let site = self.site.strip_prefix("https://")?;
-        let (scheme, after) = web_origin::split_scheme(link)?;
-        let (named, rest) = web_origin::split_host(after)?;
+        let (scheme, after) = split_scheme(link)?;
+        let (named, rest) = split_host(after)?;
         let bare = [":80", ":443"]
             .into_iter()
             .find_map(|port| named.strip_suffix(port));
@@ -229,8 +224,8 @@ impl Naming {
 
     /// Returns the part of a link after an origin of the application.
     pub(super) fn after_own_origin<'l>(&self, link: &'l [u8]) -> Option<&'l [u8]> {
-        let (scheme, after) = web_origin::split_scheme(link)?;
-        let (named, rest) = web_origin::split_host(after)?;
+        let (scheme, after) = split_scheme(link)?;
+        let (named, rest) = split_host(after)?;
         let (host, port) = authority::split(named)?;
         let port = match port {
             None | Some("") => None,
@@ -239,10 +234,106 @@ impl Naming {
         let leads_to = |own: &WebOrigin| {
             scheme.is_none_or(|scheme| scheme == own.scheme)
                 && port.or(default_port(own.scheme)) == Some(own.port)
-                && web_origin::spelled(host) == own.host
+                && spelled(host) == own.host
         };
         self.own.iter().any(leads_to).then_some(rest)
     }
+}
+
+/// The default ports of `http` and `https`.
+const DEFAULT_PORTS: [(&str, u16); 2] = [("http", 80), ("https", 443)];
+
+/// Scheme, host and port (RFC 6454), in one spelling.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct WebOrigin {
+    pub(super) scheme: &'static str,
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl WebOrigin {
+    pub(super) fn new(scheme: &'static str, host: &str, port: u16) -> WebOrigin {
+        let host = spelled(host);
+        WebOrigin { scheme, host, port }
+    }
+}
+
+/// A host as it is compared: all names and addresses of this machine's loopback are one.
+pub(super) fn spelled(host: &str) -> String {
+    if authority::is_loopback(host) {
+        return "localhost".to_owned();
+    }
+    let name = host.strip_suffix('.').unwrap_or(host);
+    name.to_ascii_lowercase()
+}
+
+pub(super) fn default_port(scheme: &str) -> Option<u16> {
+    let mut known = DEFAULT_PORTS.iter();
+    known
+        .find(|(known, _)| *known == scheme)
+        .map(|(_, port)| *port)
+}
+
+/// `Host` header of an address: without the port if it is the scheme's default (RFC 9110 section 7.2).
+pub(super) fn host_of(scheme: &str, host: &str, port: u16) -> String {
+    if default_port(scheme) == Some(port) {
+        bracketed(host).into_owned()
+    } else {
+        authority(host, port)
+    }
+}
+
+pub(super) fn scheme_of(origin: &str) -> &'static str {
+    if origin.starts_with("https:") {
+        "https"
+    } else {
+        "http"
+    }
+}
+
+/// The scheme in a link, in lower case, none where it has that of the page; and what follows `//`. None for a link that
+/// names no host, or one that is neither.
+pub(super) fn split_scheme(link: &[u8]) -> Option<(Option<&'static str>, &[u8])> {
+    if let Some(after) = link.strip_prefix(b"//") {
+        return Some((None, after));
+    }
+    DEFAULT_PORTS.iter().find_map(|(scheme, _)| {
+        let begin = link.get(..scheme.len())?;
+        let after = link.get(scheme.len()..)?.strip_prefix(b"://")?;
+        let is_it = begin.eq_ignore_ascii_case(scheme.as_bytes());
+        is_it.then_some((Some(*scheme), after))
+    })
+}
+
+/// The host with its port in what follows `//` in a link, and the rest.
+pub(super) fn split_host(after: &[u8]) -> Option<(&str, &[u8])> {
+    let is_end = |byte: &u8| matches!(byte, b'/' | b'?' | b'#' | b'\\');
+    let end = after.iter().position(is_end).unwrap_or(after.len());
+    let (named, rest) = after.split_at_checked(end)?;
+    Some((std::str::from_utf8(named).ok()?, rest))
+}
+
+/// Splits the setting `host_header` into its scheme, if there is one, and the name.
+pub(super) fn split_host_setting(name: &str) -> (Option<&'static str>, &str) {
+    let named = DEFAULT_PORTS.iter().find_map(|(scheme, _)| {
+        let name = name.strip_prefix(scheme)?.strip_prefix("://")?;
+        Some((Some(*scheme), name))
+    });
+    named.unwrap_or((None, name))
+}
+
+/// `scheme://host[:port]` of a site's URL, as browsers write it.
+pub(super) fn of_site(url: &str) -> Option<String> {
+    let (scheme, after) = split_scheme(url.as_bytes())?;
+    let scheme = scheme?;
+    let (named, _) = split_host(after)?;
+    let (host, port) = authority::split(named)?;
+    let port = match port {
+        Some(port) => authority::port(port)?,
+        None => default_port(scheme)?,
+    };
+    let host = host.to_ascii_lowercase();
+    Some(format!("{scheme}://{}", host_of(scheme, &host, port)))
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! The one name by which an application is asked, and the way back from it. Text in, text out.
 
-mod forwarding_lines;
 mod head;
 mod host_header;
 mod links;
-mod web_origin;
 
 pub(super) use head::head;
 pub(crate) use head::head_of_visitor;

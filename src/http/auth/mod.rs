@@ -10,17 +10,15 @@
 //! and way to tell who asks. A cookie says what it opens and is signed ([`signed`]), so memory does not grow with
 //! sign-ins. Nothing here knows sockets.
 
-mod code;
 mod rate_limiter;
 mod sign_in;
-mod sign_in_fields;
 mod signed;
 
-pub use code::Code;
-pub(crate) use code::sha256;
 pub(crate) use rate_limiter::{RateLimiter, WhenFull};
+pub use sign_in::Code;
+pub(crate) use sign_in::sha256;
 pub(crate) use sign_in::{Lifetime, SignIn, SignInOutcome};
-pub(crate) use sign_in_fields::{SignInFields, same_site};
+pub(crate) use sign_in::{SignInFields, same_site};
 pub use signed::CookieKey;
 #[cfg(test)]
 pub(crate) use signed::tests::of_form_1;

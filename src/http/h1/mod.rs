@@ -5,8 +5,5 @@ pub mod body;
 pub mod head;
 pub mod hop_by_hop;
 mod refusal;
-pub mod target;
-pub mod trailers;
-pub mod upgrade;
 
 pub use refusal::Refusal;

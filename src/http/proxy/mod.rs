@@ -12,8 +12,6 @@
 
 mod byte_stream;
 mod exchange;
-mod outcome;
-mod request_body;
 mod response_body;
 mod response_head;
 mod rules;
@@ -21,9 +19,9 @@ mod upgraded;
 
 pub(crate) use byte_stream::only_if;
 pub use byte_stream::{ByteStream, ClientStream};
+pub(crate) use exchange::RequestBody;
 pub(crate) use exchange::{Exchange, ExchangeStep, Transfer};
-pub(crate) use outcome::Outcome;
-pub(crate) use request_body::RequestBody;
 pub use rules::Client;
+pub(crate) use rules::Outcome;
 pub(crate) use rules::{Rules, Timeouts, gone_grace};
 pub(crate) use upgraded::{Upgraded, UpgradedTimeouts};

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::time::Instant;
 
 use super::byte_stream::ClientStream;
-use super::outcome::Outcome;
 use super::response_head::{NotHttp, Piece, ResponseHead};
+use super::rules::Outcome;
 use super::rules::Rules;
 use crate::sync::part_of_memory;
 

@@ -13,8 +13,8 @@ use crate::http::h1::answer;
 use crate::http::h1::answer::AnswerHead;
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{Head, HeadScan, Version, decimal};
+use crate::http::h1::hop_by_hop;
 use crate::http::h1::hop_by_hop::write_line;
-use crate::http::h1::trailers;
 
 /// Bytes of an answer's head. Default 64 KiB: some applications set many cookies.
 const MAX_HEAD: usize = crate::limits::ANSWER_HEAD;
@@ -90,7 +90,7 @@ impl ResponseHead {
         ResponseHead {
             to_head: request.method == "HEAD",
             is_old_client: request.version == Version::Http10,
-            takes_trailers: trailers::are_wanted(request),
+            takes_trailers: hop_by_hop::are_wanted(request),
             interim: 0,
             part: AnswerPart::Head(HeadScan::of_answer()),
             status: None,
@@ -284,7 +284,7 @@ impl ResponseHead {
             _ => {}
         }
         if self.takes_trailers && (answer.framing, mode) == (Framing::Chunked, BodyMode::AsIs) {
-            let announced = trailers::announced(&answer.headers);
+            let announced = hop_by_hop::announced(&answer.headers);
             if !announced.is_empty() {
                 write_line(out, "Trailer", &announced);
             }
@@ -373,7 +373,7 @@ fn plain(
         .expect("a step stays within its input");
     let mut before = Vec::with_capacity(consumed);
     let copied = body.copy_plain(input, &mut before, &|held, out| {
-        trailers::write(held, &|name| rules.passes_trailer(name), out);
+        hop_by_hop::write(held, &|name| rules.passes_trailer(name), out);
     });
     copied.map_err(|_| NotHttp::because("its chunks are malformed"))?;
     Ok(Piece {

@@ -1,23 +1,24 @@
 //! The loop of one connection: the only place that reads its requests.
 
+use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use super::backend::UpstreamConnection;
-use super::budget::hold_body;
-use super::connection_handler::{After, ConnectionHandler, Gateway};
+use super::connection_handler::{After, ClientConnection, ConnectionHandler, Gateway, Reset};
 use super::connection_table::{ConnectionEntry, Phase};
+use super::limits::Limits;
+use super::limits::{ExchangeSlot, hold_body};
 use super::peer;
-use super::requests::{ConnectionEnd, RequestReader, response_bytes};
-use super::server_state::ServerState;
-use super::worker_rules::{WorkerRules, too_busy};
+use super::requests::{ConnectionEnd, PIECE, RequestReader, response_bytes};
+use super::requests::{WorkerRules, too_busy};
+use super::server_state::{ServerState, UpstreamConnection};
 use crate::http::h1::Refusal;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
-use crate::http::h1::target::Target;
-use crate::http::proxy::{ClientStream, Exchange, Outcome, RequestBody, Transfer};
+use crate::http::h1::head::Target;
+use crate::http::proxy::{Client, ClientStream, Exchange, Outcome, RequestBody, Transfer};
 use crate::http::socket::was_reset;
 use crate::http::{ApiError, CancelToken, Response};
 use crate::sync::Permit;
@@ -350,5 +351,78 @@ fn refused(refusal: Refusal) -> Response {
             .header("Upgrade", "websocket")
             .header("Sec-WebSocket-Version", "13"),
         _ => response,
+    }
+}
+
+impl<S: ClientStream> Client for Connection<'_, S> {
+    fn stream(&mut self) -> &mut dyn ClientStream {
+        &mut self.requests.stream
+    }
+
+    fn inbox(&mut self) -> &mut Vec<u8> {
+        &mut self.requests.inbox
+    }
+
+    fn receive(&mut self, most: usize) -> io::Result<usize> {
+        let read = self.requests.receive(most)?;
+        if most > PIECE {
+            self.entry.note_body(read, self.state.limits.body_progress);
+        }
+        Ok(read)
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.state.is_ending()
+    }
+
+    fn mark_busy(&self) {
+        self.entry.set_phase(Phase::Busy);
+    }
+
+    fn mark_stalled(&self) {
+        self.entry.set_phase(Phase::Stalled);
+    }
+}
+
+impl<S: ClientStream> ClientConnection for Connection<'_, S> {
+    fn limits(&self) -> &Limits {
+        &self.state.limits
+    }
+
+    fn capacity(&self) -> usize {
+        self.state.capacity()
+    }
+
+    fn reserve(&self) -> Option<ExchangeSlot> {
+        let slot = self.state.exchanges.enter_site();
+        if slot.is_none() {
+            self.state.table.give_up_idle();
+        }
+        slot
+    }
+
+    fn has_left(&self) -> bool {
+        self.requests.stream.has_left()
+    }
+
+    fn resetter(&self) -> Option<Arc<dyn Reset>> {
+        Some(self.entry.resetter())
+    }
+
+    fn body(&mut self, head: &Head, most: usize) -> Result<Vec<u8>, After> {
+        match self.read_body(head, most) {
+            Ok((body, _)) => Ok(body),
+            Err(ConnectionEnd::Refused(refusal, _)) => {
+                let response = Response::error(&refusal.into());
+                Err(self.send(head, response, true))
+            }
+            Err(_) => Err(After::Drop),
+        }
+    }
+
+    fn answer(&mut self, head: &Head, response: Response, body_is_read: bool) -> After {
+        let unread = !body_is_read && head.framing != Framing::Length(0);
+        let close = unread || !head.keep_alive || self.is_stopping();
+        self.send(head, response, close)
     }
 }

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::budget::ExchangeSlot;
+use super::limits::ExchangeSlot;
 use super::limits::Limits;
 use crate::http::Response;
 use crate::http::h1::Refusal;

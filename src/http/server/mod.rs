@@ -21,29 +21,22 @@ pub mod limits;
 pub mod peer;
 pub mod policy;
 
-mod admitted;
-mod backend;
-mod budget;
-mod client_side;
 mod connection;
 mod connection_table;
 mod listener;
-mod parked;
 mod parking_lot;
 mod proc_net;
 mod requests;
 mod server_state;
 #[cfg(target_os = "linux")]
 mod sock_diag;
-mod socket_owner;
 mod threads;
-mod worker_rules;
 
-pub(super) use backend::{Backend, PendingResponse, UpstreamConnection};
-pub use budget::ExchangeSlot;
-pub(crate) use budget::{raise_open_files, wanted_files};
+pub use limits::ExchangeSlot;
+pub(crate) use limits::{raise_open_files, wanted_files};
 pub use listener::StreamServer;
 pub(super) use listener::{Listener, ListenerConfig};
 pub(crate) use parking_lot::{Next, Parkable, Parked, ParkingLot, Steps, carry};
 pub(crate) use proc_net::{ListedSocket, listening};
 pub(crate) use requests::{ConnectionEnd, HeadNow, RequestReader};
+pub(super) use server_state::{Backend, PendingResponse, UpstreamConnection};

@@ -8,7 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use super::proc_net;
-use super::socket_owner::Owner;
+use super::proc_net::Owner;
 use crate::http::h1::Refusal;
 
 /// Refuses a connection of another user of this host. Connections from elsewhere have no

@@ -1,20 +1,24 @@
 //! Requests of one client, as they are read from its connection, and small answers of our own to it: of a socket, or of a
 //! stream through a tunnel.
 
+use std::borrow::Cow;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::PollFlags;
 
 use super::connection_handler::After;
 use super::limits::Limits;
-use super::worker_rules::now;
-use crate::http::Response;
+use super::server_state::{PendingResponse, ServerState};
 use crate::http::h1::Refusal;
+use crate::http::h1::answer::AnswerHead;
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{Head, HeadScan};
-use crate::http::proxy::ClientStream;
+use crate::http::h1::hop_by_hop::{end_to_end, write_line};
+use crate::http::proxy::{ClientStream, Outcome, Rules, Timeouts};
+use crate::http::response::HSTS;
 use crate::http::socket::{BROKEN, would_block};
+use crate::http::{CancelToken, Response};
 use crate::net::poll::poll_until;
 
 /// Bytes read at once of a head, and of a body that is held. Default 4 KiB.
@@ -355,4 +359,76 @@ pub(super) fn response_bytes(response: Response, to_head: bool, close: bool) -> 
         bytes.extend_from_slice(&body);
     }
     bytes
+}
+
+/// An exchange with a worker. A worker that has taken the request has no time limit: an export may
+/// run for hours.
+pub(super) struct WorkerRules<'a> {
+    pub(super) state: &'a ServerState,
+    pub(super) pending: &'a dyn PendingResponse,
+    pub(super) cancel: &'a CancelToken,
+}
+
+impl Rules for WorkerRules<'_> {
+    fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>) {
+        for (name, value) in end_to_end(&answer.headers) {
+            if !name.eq_ignore_ascii_case("date") {
+                write_line(out, name, value);
+            }
+        }
+        write_line(out, "Date", now().as_bytes());
+        if self.state.is_https() {
+            write_line(out, "Strict-Transport-Security", HSTS.as_bytes());
+        }
+    }
+
+    /// tiny_http's own are for this process alone.
+    fn passes_interim(&self) -> bool {
+        false
+    }
+
+    fn answer_time(&self) -> Option<Duration> {
+        (!self.pending.is_taken()).then_some(self.state.limits.upstream_timeout)
+    }
+
+    fn on_client_left(&self) {
+        self.cancel.fire();
+    }
+}
+
+impl WorkerRules<'_> {
+    pub(super) fn timeouts(&self) -> Timeouts {
+        let limits = &self.state.limits;
+        Timeouts {
+            write_stall: limits.write_stall,
+            body_stall: limits.body_stall,
+            gone_grace: Some(limits.gone_grace),
+            silence: None,
+        }
+    }
+
+    /// How the connection goes on, or what its client is still to be told.
+    pub(super) fn after(&self, outcome: &Outcome) -> Result<After, Refusal> {
+        match outcome {
+            Outcome::Unanswered(_) => Err(self.broken("the request was not answered")),
+            Outcome::NotHttp(why) => Err(self.broken(why.clone())),
+            Outcome::TooSlow { .. } => Err(too_busy()),
+            Outcome::Refused(refusal) => Err(refusal.clone()),
+            ended => Ok(After::from(ended)),
+        }
+    }
+
+    fn broken(&self, why: impl Into<Cow<'static, str>>) -> Refusal {
+        let status = if self.pending.is_taken() { 500 } else { 503 };
+        Refusal::new(status, why)
+    }
+}
+
+pub(super) fn too_busy() -> Refusal {
+    Refusal::new(503, "too busy: try again")
+}
+
+/// The `Date` of an answer (RFC 9110 section 6.6.1).
+pub(super) fn now() -> String {
+    httpdate::fmt_http_date(SystemTime::now())
 }

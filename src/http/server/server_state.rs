@@ -1,18 +1,20 @@
 //! State that all connections of a server share.
 
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::backend::Backend;
-use super::budget::Exchanges;
 use super::connection_handler::Gateway;
 use super::connection_table::ConnectionTable;
+use super::limits::Exchanges;
 use super::limits::Limits;
 use super::policy::HostPolicy;
-use crate::http::Response;
 use crate::http::h1::Refusal;
+use crate::http::h1::head::Head;
 use crate::http::response::HSTS;
+use crate::http::{CancelToken, Response};
 use crate::sync::Permits;
 
 /// State that all connections of a server share.
@@ -70,4 +72,35 @@ impl ServerState {
             response
         }
     }
+}
+
+/// The upstream of a server.
+pub(in crate::http) trait Backend: Send + Sync {
+    /// True if the body of such a request goes on as it comes, however long it is.
+    fn streams(&self, method: &str, path: &str) -> bool;
+
+    /// Connects, for one checked request; `None` is a body that is written behind the head, framed as the client frames it.
+    fn open(
+        &self,
+        head: &Head,
+        body: Option<&[u8]>,
+        peer: SocketAddr,
+        client: &CancelToken,
+    ) -> io::Result<UpstreamConnection>;
+}
+
+/// A connection to the upstream, for one request.
+pub(in crate::http) struct UpstreamConnection {
+    /// Where the request is written to and the answer comes from; non-blocking.
+    pub(in crate::http) socket: UnixStream,
+    /// The request as the backend wants it, to be written there.
+    pub(in crate::http) request: Vec<u8>,
+    /// Kept while the request is under way.
+    pub(in crate::http) pending: Box<dyn PendingResponse>,
+}
+
+/// Says whether a request has reached its handler; dropping it ends the request's entry.
+pub(in crate::http) trait PendingResponse {
+    /// True if a handler has taken the request.
+    fn is_taken(&self) -> bool;
 }

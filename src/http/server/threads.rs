@@ -7,14 +7,17 @@
 //! with a thread of its own.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::admitted::AdmittedConnection;
-use super::connection::{self, Work};
-use super::parked;
+use super::connection;
+use super::connection::{CarriedState, Connection, Work};
+use super::connection_handler::{After, ConnectionHandler, Progress};
+use super::connection_table::{ConnectionEntry, Phase};
 use super::parking_lot::{Next, Parked, ParkingLot, Steps, carry};
+use super::requests::HeadNow;
 use super::server_state::ServerState;
 use crate::sync::{Thread, spawn};
 
@@ -102,8 +105,8 @@ impl Steps<AdmittedConnection> for Threads {
             ..
         } = &mut parked.one;
         match (parked.waits, is_woken) {
-            (false, false) => parked::read_parked(&self.state, entry, socket, held),
-            (true, true) => parked::go_on_parked(&self.state, entry, socket, held),
+            (false, false) => read_parked(&self.state, entry, socket, held),
+            (true, true) => go_on_parked(&self.state, entry, socket, held),
             // The client has left, or sends the next request already.
             (true, false) => Next::Needs(Work::Finish),
             (false, true) => {
@@ -127,5 +130,148 @@ impl Steps<AdmittedConnection> for Threads {
 
     fn overdue(&self) -> Work {
         Work::Finish
+    }
+}
+
+/// Reads the next request of a parked connection and begins with it, as far as that goes without
+/// waiting.
+pub(super) fn read_parked(
+    state: &ServerState,
+    entry: &Arc<ConnectionEntry>,
+    socket: &TcpStream,
+    held: &mut CarriedState,
+) -> Next<Work> {
+    with_parked(state, entry, socket, held, |connection, handler| {
+        connection.read_now(handler)
+    })
+}
+
+/// Goes on with what was begun: the upstream has something to tell.
+pub(super) fn go_on_parked(
+    state: &ServerState,
+    entry: &Arc<ConnectionEntry>,
+    socket: &TcpStream,
+    held: &mut CarriedState,
+) -> Next<Work> {
+    with_parked(state, entry, socket, held, |connection, handler| {
+        let progress = handler.go_on(connection);
+        connection.parked(progress)
+    })
+}
+
+fn with_parked(
+    state: &ServerState,
+    entry: &Arc<ConnectionEntry>,
+    socket: &TcpStream,
+    held: &mut CarriedState,
+    step: impl FnOnce(&mut Connection<'_, &TcpStream>, &mut dyn ConnectionHandler) -> Next<Work>,
+) -> Next<Work> {
+    let mut connection = Connection::new(state, entry, socket, &mut held.inbox);
+    let Some(handler) = held.handler() else {
+        return Next::Gone;
+    };
+    let next = step(&mut connection, handler);
+    held.inbox = connection.requests.inbox;
+    next
+}
+
+impl Connection<'_, &TcpStream> {
+    fn read_now(&mut self, handler: &mut dyn ConnectionHandler) -> Next<Work> {
+        let head = match self.requests.head_now(&self.state.limits) {
+            HeadNow::Whole(head) => head,
+            HeadNow::Part => return Next::Needs(Work::Read),
+            HeadNow::Nothing => return Next::Unchanged,
+            HeadNow::Gone => return Next::Gone,
+        };
+        let begun = if handler.claims(&head) {
+            handler.begin(head, self)
+        } else {
+            Err(head)
+        };
+        let next = match begun {
+            Ok(progress) => self.parked(progress),
+            Err(head) => Next::Needs(Work::Serve(head)),
+        };
+        // A waiting one is at work, as it says itself.
+        if matches!(next, Next::Needs(_)) {
+            self.entry.mark_reading();
+        }
+        next
+    }
+
+    fn parked(&self, progress: Progress) -> Next<Work> {
+        match progress {
+            Progress::Idle => Next::Unchanged,
+            Progress::Waits => Next::Waits,
+            Progress::NeedsThread => Next::Needs(Work::Finish),
+            Progress::Done(After::Keep) if self.state.is_stopping() => {
+                Next::Needs(Work::ConnectionEnd(After::Close))
+            }
+            Progress::Done(After::Keep) => {
+                self.entry.set_phase(Phase::Idle);
+                Next::Idle
+            }
+            Progress::Done(after) => Next::Needs(Work::ConnectionEnd(after)),
+        }
+    }
+}
+
+/// A connection in the table, with what is kept for it. One thread has it at a time.
+pub(super) struct AdmittedConnection {
+    pub(super) held: CarriedState,
+    pub(super) entry: Arc<ConnectionEntry>,
+    pub(super) socket: Arc<TcpStream>,
+    /// Last, as it is dropped last: what the connection held is given back by then.
+    _removal: RemoveOnDrop,
+}
+
+/// Takes a connection out of the table when dropped.
+pub(super) struct RemoveOnDrop {
+    state: Arc<ServerState>,
+    id: u64,
+}
+
+impl RemoveOnDrop {
+    pub(super) fn new(state: &Arc<ServerState>, entry: &ConnectionEntry) -> RemoveOnDrop {
+        let (state, id) = (Arc::clone(state), entry.id);
+        RemoveOnDrop { state, id }
+    }
+}
+
+impl AdmittedConnection {
+    pub(super) fn new(
+        state: &Arc<ServerState>,
+        entry: Arc<ConnectionEntry>,
+        socket: Arc<TcpStream>,
+    ) -> AdmittedConnection {
+        let gateway = state.gateway.as_ref();
+        AdmittedConnection {
+            held: CarriedState::new(gateway.map(|gateway| gateway.visit(entry.peer))),
+            _removal: RemoveOnDrop::new(state, &entry),
+            entry,
+            socket,
+        }
+    }
+}
+
+impl super::parking_lot::Parkable for AdmittedConnection {
+    fn id(&self) -> u64 {
+        self.entry.id
+    }
+
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+
+    fn flush(&mut self) {
+        if let Some(handler) = self.held.handler() {
+            handler.flush();
+        }
+    }
+}
+
+impl Drop for RemoveOnDrop {
+    fn drop(&mut self) {
+        self.state.table.remove(self.id);
     }
 }

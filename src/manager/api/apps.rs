@@ -4,18 +4,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::never;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, failed, id, wrong};
-use crate::api::App;
-use crate::http::{ApiError, Request, Response};
+use crate::api::{App, ChangeCount};
+use crate::http::{ApiError, Numbered, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
-use crate::manager::apps::app_input::AppInput;
+use crate::manager::apps::app_input::{AppInput, Invalid};
 use crate::manager::apps::app_store;
-use crate::manager::quick_setup;
+use crate::manager::connection::{ConnectionRecord, ConnectionState};
+use crate::manager::request_log::RequestRecord;
 use crate::manager::server_url::ServerUrl;
-use crate::store::Credentials;
+use crate::manager::{connection, quick_setup, web_client};
+use crate::plugin::StatementRecord;
+use crate::store::{Credentials, LeaseWatch};
+use crate::sync::{Thread, spawn};
 
 /// Time for a deleted application's connection to end before the application is removed.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
@@ -192,4 +197,229 @@ fn input(core: &AppState, request: &Request) -> Result<AppInput, ApiError> {
 /// The application that a body describes.
 pub(super) fn parsed(core: &AppState, body: &Value) -> Result<AppInput, ApiError> {
     AppInput::parse(body, core.choice.insecure).map_err(|invalid| wrong(&invalid))
+}
+
+/// Characters of a name: MySQL and MariaDB take 64.
+const NAME_CAP: usize = 64;
+
+/// Asks the database of an application, or of a draft of one, for names.
+pub(super) fn objects(core: &Arc<AppState>, request: &Request) -> Answer {
+    let mut body: Map<String, Value> = request.json()?;
+    let within = within(&mut body)?;
+    let app = application(core, body)?;
+    if !app.protocol.is_database() {
+        return Err(ApiError::bad_request("the application is not a database"));
+    }
+    let names = web_client::objects(core, &app, &within);
+    let names = names.map_err(|error| ApiError::new(502, error))?;
+    Ok(Response::ok(names))
+}
+
+/// The database, and the table of it, whose names are asked for.
+fn within(body: &mut Map<String, Value>) -> Result<Vec<String>, ApiError> {
+    let mut within = Vec::new();
+    for field in ["database", "table"] {
+        match body.remove(field) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(name)) if (1..=NAME_CAP).contains(&name.chars().count()) => {
+                within.push(name);
+            }
+            Some(_) => {
+                let why = format!("'{field}' must be a string of 1 to {NAME_CAP} characters");
+                return Err(ApiError::bad_request(why));
+            }
+        }
+    }
+    Ok(within)
+}
+
+/// The stored one, changed by what else is there; its password is not sent elsewhere.
+fn application(core: &AppState, mut body: Map<String, Value>) -> Result<AppConfig, ApiError> {
+    let id = body.remove("id");
+    let stored = match id.as_ref().map(Value::as_str) {
+        None => None,
+        Some(Some(id)) => Some(core.apps.find(id).map_err(failed)?),
+        Some(None) => return Err(ApiError::bad_request("'id' must be a string")),
+    };
+    match stored {
+        Some(stored) if body.is_empty() => Ok(stored),
+        stored => {
+            let input = AppInput::parse(&Value::Object(body), core.choice.insecure);
+            let input = input.map_err(|invalid| wrong(&invalid))?;
+            match stored {
+                Some(stored) if input.sends_elsewhere(&stored) => Err(elsewhere(&stored)),
+                Some(stored) => Ok(input.replacing(&stored)),
+                None => Ok(input.into_new()),
+            }
+        }
+    }
+}
+
+/// A look at what is there sends no stored password to whoever listens elsewhere.
+fn elsewhere(stored: &AppConfig) -> ApiError {
+    let why = format!(
+        "is saved for {}: enter it again for another address, or save the application first",
+        stored.address()
+    );
+    wrong(&Invalid::of("db_pass", why))
+}
+
+/// The longest that a request waits for a change. Default 10 s: less than any client's patience.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+pub(super) fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
+    let mut app = core.apps.find(id(request)).map_err(failed)?;
+    app.site_name_required = request.query("site_name") == Some("required");
+    let status = connection::begin(core, app).map_err(|refused| {
+        let http = refused.class.map_or(0, |class| class.row().http);
+        let error = ApiError::new(if http > 0 { http } else { 503 }, refused.error);
+        match refused.hint {
+            "" => error,
+            hint => error.with("hint", hint),
+        }
+    })?;
+    let answer = json!({"code": 200, "status": status, "data": {"status": status}});
+    Ok(Response::json(200, &answer))
+}
+
+pub(super) fn disconnect(core: &Arc<AppState>, request: &Request) -> Answer {
+    let id = id(request);
+    // An application that was removed elsewhere may still be connected.
+    if core.connections.disconnect(id).is_none() {
+        core.apps.find(id).map_err(failed)?;
+    }
+    Ok(Response::ok(
+        json!({"status": ConnectionState::Disconnected}),
+    ))
+}
+
+pub(super) fn status(core: &Arc<AppState>, request: &Request) -> Answer {
+    let id = id(request);
+    let result = match core.apps.find(id) {
+        Ok(app) => core.result(&app).unwrap_or_default(),
+        // An application that was removed elsewhere may still be connected.
+        Err(error) => core
+            .connections
+            .result(id, None)
+            .ok_or_else(|| failed(error))?,
+    };
+    Ok(Response::ok(result))
+}
+
+/// Statements of a database's visitors after a number, as far as they are kept.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "StatementLog"))]
+pub(super) struct Statements {
+    /// Number of the last statement, 0 before the first.
+    last: u64,
+    /// In their order.
+    statements: Vec<Numbered<StatementRecord>>,
+}
+
+pub(super) fn statements(core: &Arc<AppState>, request: &Request) -> Answer {
+    let (last, statements) = later(core, request, |of, after| of.statements.after(after))?;
+    Ok(Response::ok(Statements { last, statements }))
+}
+
+/// Requests of an application's visitors after a number, as far as they are kept.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "RequestLog"))]
+pub(super) struct Requests {
+    /// Number of the last request, 0 before the first.
+    last: u64,
+    /// In their order.
+    requests: Vec<Numbered<RequestRecord>>,
+}
+
+pub(super) fn requests(core: &Arc<AppState>, request: &Request) -> Answer {
+    let (last, requests) = later(core, request, |of, after| of.requests.records.after(after))?;
+    Ok(Response::ok(Requests { last, requests }))
+}
+
+/// Number of the last entry of a log, and those after the wanted number; nothing without a connection.
+fn later<T>(
+    core: &AppState,
+    request: &Request,
+    of: fn(&ConnectionRecord, u64) -> (u64, Vec<T>),
+) -> Result<(u64, Vec<T>), ApiError> {
+    let (id, after) = (id(request), after(request)?.unwrap_or_default());
+    match core.connections.find_last(id) {
+        Some(connection) => Ok(of(&connection, after)),
+        None => core.apps.find(id).map(|_| (0, Vec::new())).map_err(failed),
+    }
+}
+
+/// The parameter `after`.
+fn after(request: &Request) -> Result<Option<u64>, ApiError> {
+    let after = request.query("after").map(str::parse).transpose();
+    after.map_err(|_| ApiError::bad_request("after must be a whole number"))
+}
+
+pub(super) fn changes(core: &Arc<AppState>, request: &Request) -> Answer {
+    let (id, after) = (id(request), after(request)?);
+    core.apps.find(id).map_err(failed)?;
+    let changes = core.connections.changes(id);
+    // Whoever asks before it looks misses none.
+    let next = changes.next();
+    if after == Some(changes.count()) {
+        let _ = next.recv_timeout(LONGEST_WAIT);
+    }
+    Ok(Response::ok(ChangeCount {
+        changes: changes.count(),
+    }))
+}
+
+pub(super) fn retry(core: &Arc<AppState>, request: &Request) -> Answer {
+    let id = id(request);
+    match core.connections.find(id) {
+        Some(active) => active.retry(),
+        None => drop(core.apps.find(id).map_err(failed)?),
+    }
+    let status = core
+        .connections
+        .result(id, None)
+        .map_or(ConnectionState::Idle, |result| result.status);
+    Ok(Response::ok(json!({"status": status})))
+}
+
+/// Hexadecimal digits of a lease, as of an identifier.
+const LEASE_LENGTH: usize = 16;
+
+/// Adds one, with its lease for its identifier: the command holds that, and the application goes when it does no more,
+/// however it ended.
+pub(super) fn add_share(core: &Arc<AppState>, request: &Request) -> Answer {
+    let mut body: Value = request.json()?;
+    let lease = body.as_object_mut().and_then(|body| body.remove("lease"));
+    let id = lease.as_ref().and_then(Value::as_str);
+    let id = id.filter(|id| id.len() == LEASE_LENGTH && id.bytes().all(|b| b.is_ascii_hexdigit()));
+    let id = id.ok_or_else(|| ApiError::bad_request("lease must be 16 hexadecimal digits"))?;
+    let input = parsed(core, &body)?;
+    let watch = LeaseWatch::of(&core.home, id);
+    let watch = watch.map_err(|error| ApiError::internal(error.to_string()))?;
+    let watch = watch.ok_or_else(|| ApiError::new(409, "nobody holds that lease"))?;
+    if core.apps.find(id).is_ok() {
+        return Err(ApiError::new(409, "that lease has an application already"));
+    }
+    let added = core.apps.add_temporary(input, id).map_err(failed)?;
+    if let Err(error) = remove_after(core, watch, id) {
+        let _ = end_and_remove(core, id);
+        return Err(ApiError::new(503, format!("no thread for it: {error}")));
+    }
+    log::info!("application '{}': added until its command ends", added.name);
+    Ok(Response::data(201, added.shown()))
+}
+
+/// On a thread of its own, as the system knows no other way to wait for a lock; it ends with the command, or with this
+/// process.
+fn remove_after(core: &Arc<AppState>, watch: LeaseWatch, id: &str) -> std::io::Result<()> {
+    let (core, id) = (Arc::clone(core), id.to_owned());
+    spawn(Thread::Share, move || {
+        watch.wait_for_end();
+        // It may have been removed before, as a command that ends well does.
+        if core.apps.find(&id).is_ok_and(|app| app.temporary)
+            && let Err(error) = end_and_remove(&core, &id)
+        {
+            log::warn!("application {id}: not removed after its command: {error}");
+        }
+    })
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use super::connections::{Requests, Statements};
-use super::listeners::Listener;
-use super::plugins::AddRequest;
-use super::qr::{Symbol, Wanted};
-use super::remotes::{Reset, ResetRequest};
+use super::apps::{Requests, Statements};
+use super::routes::AddRequest;
+use super::routes::Listener;
+use super::routes::{Symbol, Wanted};
+use super::servers::{Reset, ResetRequest};
 use crate::api::openapi::{Call, Description};
 use crate::api::{
     App, ChangeCount, ConnectResult, MainTunnel, Server, ServerUpdate, Trust, Version, typescript,

@@ -4,12 +4,12 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
+use super::app;
 use super::app::AppConfig;
-use super::field::{Field, Kind};
 use super::fields::FIELDS;
+use super::fields::{Field, Kind};
 use super::reader;
 pub use super::reader::Invalid;
-use super::site_words;
 use crate::store::time::rfc3339;
 use crate::store::{from_json, random};
 
@@ -66,7 +66,7 @@ impl AppInput {
         let now = rfc3339(SystemTime::now());
         AppConfig {
             id: random::hex(&random::bytes::<8>()),
-            site_words: Some(site_words::draw()),
+            site_words: Some(app::draw()),
             created_at: now.clone(),
             updated_at: now,
             ..self.app
@@ -90,7 +90,7 @@ impl AppInput {
     pub(crate) fn into_temporary(self, id: &str) -> AppConfig {
         AppConfig {
             id: id.to_owned(),
-            site_words: Some(site_words::of(id)),
+            site_words: Some(app::of(id)),
             temporary: true,
             ..self.into_new()
         }

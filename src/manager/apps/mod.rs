@@ -3,10 +3,8 @@
 pub mod app;
 pub mod app_input;
 pub mod app_store;
-pub mod field;
 pub mod fields;
 mod reader;
-mod site_words;
 
 pub use crate::api::protocol;
-pub use site_words::{another_name, site_wish};
+pub use app::{another_name, site_wish};

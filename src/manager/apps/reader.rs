@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use super::field::Kind;
+use super::fields::Kind;
 use super::fields::{self, FIELDS};
 use super::protocol::Protocol;
 use crate::gateway::{TARGETS_HOST, VISITORS_HOST};

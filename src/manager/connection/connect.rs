@@ -18,14 +18,14 @@ use crossbeam_channel::{Receiver, at, never, select};
 
 use super::error::{ConnectError, Ended};
 use super::map::NewConnection;
-use super::outages::is_of_server;
+use super::map::is_of_server;
 use super::record::ConnectionOwner;
 use super::relays::RelayWatch;
-use super::result::{ConnectResult, EXPIRED, EXTEND};
 use super::sequence::{ConnectionWork, HeldResources};
+use super::state::Step;
+use super::state::{ConnectResult, EXPIRED, EXTEND};
 use super::state::{ConnectionState, Event};
 use super::status::Awaited;
-use super::step::Step;
 use super::terms::Applied;
 use super::watch::{HealthWatch, WatchEnd};
 use crate::api::ErrorClass;

@@ -3,20 +3,21 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
 use super::error::ConnectError;
-use super::outages::Outages;
-use super::places::ServerAddresses;
 use super::record::{ConnectionOwner, ConnectionRecord, RecordNumbers};
-use super::result::{ConnectResult, HostKey};
+use super::state::{ConnectResult, HostKey};
 use super::state::{ConnectionState, Event};
-use crate::api::ErrorClass;
+use crate::api::{ErrorClass, Whose};
 use crate::manager::apps::app::AppConfig;
+use crate::manager::quick_setup::Setup;
 use crate::store::time::in_words;
 use crate::sync::{Changes, Mutex, MutexGuard};
+use crate::tunnel::client::Pauses;
+use crate::tunnel::ws::Endpoint;
 
 /// Connections at once, with those that wait for their next round: each holds a tunnel and some threads.
 pub const MAX_ACTIVE: usize = crate::limits::CONNECTED;
@@ -369,10 +370,132 @@ impl ConnectionMap {
     }
 }
 
+// Log lines about unreachable servers: one line when one goes, one when it is back, however many applications are
+// connected through it.
+
+/// The servers that are away, by origin.
+#[derive(Default)]
+pub(super) struct Outages(HashMap<String, Outage>);
+
+struct Outage {
+    since: Instant,
+    /// Kinds of failure that were logged: another one is news.
+    logged: Vec<Option<ErrorClass>>,
+}
+
+impl Outages {
+    /// A server was not reached, or refuses; whether that is news.
+    pub(super) fn begin(&mut self, origin: &str, class: ErrorClass, now: Instant) -> bool {
+        let outage = self.0.entry(origin.to_owned()).or_insert_with(|| Outage {
+            since: now,
+            logged: Vec::new(),
+        });
+        let kind = kind(class);
+        // A server that cannot be reached any more is the same outage, whatever it said before that.
+        let is_news =
+            outage.logged.is_empty() || (kind.is_some() && !outage.logged.contains(&kind));
+        if is_news {
+            outage.logged.push(kind);
+        }
+        is_news
+    }
+
+    /// It is back; for how long it was away, where that was logged.
+    pub(super) fn end(&mut self, origin: &str, now: Instant) -> Option<Duration> {
+        let outage = self.0.remove(origin)?;
+        Some(now.saturating_duration_since(outage.since))
+    }
+}
+
+/// Kind of a failure by what a user can do about it: none for all the ways in which a server is not there.
+fn kind(class: ErrorClass) -> Option<ErrorClass> {
+    use ErrorClass::{PortHeld, Refused};
+    let is_away = class.row().whose == Whose::Away || matches!(class, Refused | PortHeld);
+    Some(class).filter(|_| !is_away)
+}
+
+/// True if a failure is the server's, and so concerns all its applications.
+pub(super) fn is_of_server(class: ErrorClass) -> bool {
+    let whose = class.row().whose;
+    matches!(whose, Whose::Away | Whose::Server) || class == ErrorClass::Forbidden
+}
+
+// Tunnel addresses from the servers' last answers. A server that is missed there is asked again, as it may have moved;
+// one application asks for all that go through it.
+
+/// The pause before the first question, and after it. Default 10 s: most restarts are over by then.
+const FIRST_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause. Default 60 s: one call a minute is little to a server.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Tunnel addresses of servers, by origin.
+#[derive(Default)]
+pub(super) struct ServerAddresses(Mutex<HashMap<String, AddressEntry>>);
+
+/// Host, port and URL.
+type TunnelAddress = (String, Option<u16>, Option<Endpoint>);
+
+struct AddressEntry {
+    /// As its last answer named it.
+    named: TunnelAddress,
+    pauses: Pauses,
+    /// No question before this; none while it is not missed.
+    ask: Option<Instant>,
+}
+
+impl ServerAddresses {
+    /// Notes an answer of the server.
+    pub(super) fn note(&self, origin: &str, setup: &Setup) {
+        let mut places = self.0.lock();
+        let place = places
+            .entry(origin.to_owned())
+            .or_insert_with(|| AddressEntry {
+                named: Default::default(),
+                pauses: Pauses::new(FIRST_PAUSE, LONGEST_PAUSE),
+                ask: None,
+            });
+        place.named = named_by(setup);
+    }
+
+    /// True if a later answer than this one named another place.
+    pub(super) fn is_elsewhere(&self, origin: &str, setup: &Setup) -> bool {
+        let places = self.0.lock();
+        let place = places.get(origin);
+        place.is_some_and(|place| place.named != named_by(setup))
+    }
+
+    /// True for one of those that miss the server, after each pause; the pauses differ at random.
+    pub(super) fn begin_ask_if_due(&self, origin: &str, now: Instant) -> bool {
+        let mut places = self.0.lock();
+        let Some(place) = places.get_mut(origin) else {
+            return false;
+        };
+        let is_due = place.ask.is_some_and(|at| at <= now);
+        if is_due || place.ask.is_none() {
+            place.ask = Some(now + place.pauses.next());
+        }
+        is_due
+    }
+
+    /// Called when the server is not missed any more.
+    pub(super) fn end_search(&self, origin: &str) {
+        if let Some(place) = self.0.lock().get_mut(origin) {
+            place.pauses.reset();
+            place.ask = None;
+        }
+    }
+}
+
+fn named_by(setup: &Setup) -> TunnelAddress {
+    let named = setup.connector.clone();
+    (named.external_ip, named.tunnel_port, named.tunnel_url)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::manager::apps::app_input::AppInput;
+    use crate::manager::remote::tests::setup;
 
     /// Whoever asks between the stop signal and the end of the record is told what is true a moment later.
     #[test]
@@ -395,5 +518,47 @@ mod tests {
         );
         active.stop();
         assert!(connections.result("id", None).is_none());
+    }
+
+    #[test]
+    fn an_outage_is_told_once_and_a_refusal_within_it_once_more() {
+        let (mut outages, now) = (Outages::default(), Instant::now());
+        assert!(outages.begin("a", ErrorClass::Network, now));
+        assert!(
+            !outages.begin("a", ErrorClass::Network, now)
+                && !outages.begin("a", ErrorClass::Dns, now)
+        );
+        assert!(outages.begin("b", ErrorClass::Dns, now));
+        assert!(outages.begin("a", ErrorClass::HostKeyChanged, now));
+        assert!(!outages.begin("a", ErrorClass::HostKeyChanged, now));
+        let later = now + Duration::from_secs(125);
+        assert!(!outages.begin("a", ErrorClass::Network, later));
+        assert_eq!(outages.end("a", later), Some(Duration::from_secs(125)));
+        assert!(outages.end("a", later).is_none());
+        assert!(outages.begin("a", ErrorClass::Network, later));
+    }
+
+    #[test]
+    fn one_asks_for_all_after_each_pause_and_the_others_learn_of_the_answer() {
+        let (places, begun) = (ServerAddresses::default(), Instant::now());
+        let (before, mut after) = (setup("user"), setup("user"));
+        after.connector.external_ip = "127.0.0.2".into();
+        assert!(!places.begin_ask_if_due("a", begun), "it never answered");
+        places.note("a", &before);
+        let asked = (0..240).filter(|second| {
+            let now = begun + Duration::from_secs(*second);
+            // Two applications miss it each second.
+            let asks = [(); 2].map(|()| places.begin_ask_if_due("a", now));
+            assert_ne!(asks, [true, true]);
+            asks[0] && *second > 0
+        });
+        let asked = asked.collect::<Vec<_>>();
+        assert!((8..=11).contains(&asked[0]), "{asked:?}");
+        assert!((5..=7).contains(&asked.len()), "{asked:?}");
+        assert!(!places.is_elsewhere("a", &before) && !places.is_elsewhere("b", &before));
+        places.note("a", &after);
+        assert!(places.is_elsewhere("a", &before) && !places.is_elsewhere("a", &after));
+        places.end_search("a");
+        assert!(!places.begin_ask_if_due("a", begun + Duration::from_secs(500)));
     }
 }

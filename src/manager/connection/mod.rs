@@ -8,20 +8,15 @@
 mod connect;
 mod enforcement;
 mod error;
-mod health;
 mod map;
-mod outages;
-mod places;
 mod ports;
 mod probe;
 mod record;
 mod relays;
-mod result;
 mod sequence;
 mod setup_call;
 mod state;
 mod status;
-mod step;
 mod terms;
 mod watch;
 
@@ -33,5 +28,5 @@ pub use map::MAX_ACTIVE;
 pub(crate) use ports::PortReservations;
 pub(crate) use probe::answers;
 pub(crate) use record::{ConnectionRecord, ConnectionStats};
-pub(crate) use result::{ConnectResult, EXTEND};
 pub(crate) use state::ConnectionState;
+pub(crate) use state::{ConnectResult, EXTEND};

@@ -1,16 +1,16 @@
 //! One question to an application: does it answer?
 
-use std::io::{self, Read, Write};
+use std::io;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use httparse::{EMPTY_HEADER, ParserConfig, Response, Status};
 use rustls::Connection;
 
-use super::health::{HealthFailure, HealthResult};
-use crate::gateway::TARGETS_HOST;
-use crate::gateway::{Naming, ServerKind, head_of_visitor};
+use crate::api::Word;
+use crate::gateway::{Naming, ServerKind, TARGETS_HOST, head_of_visitor};
 use crate::limits::ANSWER_HEADERS;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
@@ -18,8 +18,12 @@ use crate::manager::site::SiteNames;
 use crate::net::authority::authority;
 use crate::net::in_words;
 use crate::plugin::SignIn;
-use crate::tunnel::target::{self, MayDial};
+use crate::store::time::rfc3339;
+use crate::tunnel::target;
+use crate::tunnel::target::MayDial;
 use crate::tunnel::ws::Tls;
+
+pub(super) use crate::api::{Health, HealthState};
 
 /// Time for one answer of an application, from the name's resolution on: the same as for a visitor's stream.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
@@ -388,11 +392,48 @@ fn refusal(name: &str, error: &io::Error) -> String {
     }
 }
 
+/// Failure of a health check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HealthFailure {
+    /// Error.
+    pub(super) error: String,
+    /// Hint; none if the error contains it.
+    pub(super) hint: Option<&'static str>,
+}
+
+impl From<String> for HealthFailure {
+    fn from(error: String) -> Self {
+        Self { error, hint: None }
+    }
+}
+
+/// Result of a health check.
+pub(super) type HealthResult = Result<(), HealthFailure>;
+
+impl Health {
+    /// Applies a result; true if the state has changed.
+    pub(super) fn take(&mut self, answer: HealthResult) -> bool {
+        let state = match answer {
+            Ok(()) => HealthState::Ok,
+            Err(_) => HealthState::Failing,
+        };
+        let is_new = state != self.state;
+        if is_new {
+            self.since = Some(rfc3339(SystemTime::now()));
+        }
+        let failing = answer.err();
+        self.hint = failing
+            .as_ref()
+            .and_then(|failing| failing.hint.map(Word::from));
+        (self.state, self.error) = (state, failing.map(|failing| failing.error));
+        is_new
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
-
     use super::*;
+    use std::net::TcpListener;
 
     fn ask(protocol: Protocol, port: u16) -> Result<(), String> {
         let probe = Probe::Target(TargetProbe {
@@ -513,5 +554,19 @@ mod tests {
             let answer = ask(protocol, port);
             assert_eq!(answer, Err(format!("127.0.0.1:{port} refuses connections")));
         }
+    }
+
+    #[test]
+    fn a_state_has_the_time_of_its_beginning() {
+        let mut health = Health::default();
+        assert!(health.take(Err("a".to_owned().into())));
+        let since = health.since.clone();
+        assert!(since.is_some() && !health.take(Err("b".to_owned().into())));
+        assert_eq!(
+            (health.error.as_deref(), &health.since),
+            (Some("b"), &since)
+        );
+        assert!(health.take(Ok(())));
+        assert_eq!((health.state, health.error), (HealthState::Ok, None));
     }
 }

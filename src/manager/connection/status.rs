@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, TryRecvError};
 
 use super::error::ConnectError;
-use super::health::Health;
-use super::result::{ConnectResult, Exposed, HostKey, RelayAt, millis_until};
+use super::probe::Health;
+use super::state::Step;
+use super::state::{ConnectResult, Exposed, HostKey, RelayAt, millis_until};
 use super::state::{ConnectionState, Event};
-use super::step::Step;
 use crate::api::{Cure, ErrorClass};
 use crate::http::VisitorCount;
 use crate::manager::apps::app::AppConfig;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 
-use super::health::{HealthResult, HealthState};
 use super::probe::Probe;
+use super::probe::{HealthResult, HealthState};
 use super::record::ConnectionOwner;
 use crate::sync::{Thread, spawn};
 

@@ -14,8 +14,8 @@ use ureq::unversioned::transport::{
 use ureq::{Agent, Body, ProxyProtocol};
 use zeroize::Zeroizing;
 
+use super::failure::clean;
 use super::failure::{Failure, NAMELESS, NO_PROXY_THERE, NO_ROUTE, PROXY_SETTING};
-use super::redact::clean;
 use super::transport::{ReachedAddress, RecordingConnector, Resolve};
 use crate::manager::ServerUrl;
 use crate::net::{AddressClass, in_words};

@@ -13,7 +13,6 @@
 mod answer;
 mod call;
 mod failure;
-mod redact;
 mod relay_calls;
 mod run;
 mod transport;

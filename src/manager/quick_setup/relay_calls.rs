@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use super::call;
 use super::failure::Failure;
-use super::redact::SentSecrets;
+use super::failure::SentSecrets;
 use crate::api::relay::SetupCall;
 use crate::manager::ServerUrl;
 use crate::store::{Credentials, to_json};

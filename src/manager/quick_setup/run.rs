@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::answer::{self, Setup};
 use super::call::{PATH, Reply, post};
 use super::failure::Failure;
-use super::redact::SentSecrets;
+use super::failure::SentSecrets;
 use crate::manager::ServerUrl;
 
 /// Maximum number of attempts.

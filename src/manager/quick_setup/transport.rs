@@ -12,7 +12,7 @@ use ureq::unversioned::transport::{
     ConnectionDetails, Connector, NextTimeout, TcpConnector, Transport,
 };
 
-use crate::net::resolve;
+use crate::net::authority;
 use crate::sync::Mutex;
 use crate::tunnel::ws::Endpoint;
 
@@ -121,7 +121,7 @@ fn known(uri: &Uri) -> Vec<SocketAddr> {
     let Ok(endpoint) = Endpoint::parse(&uri.to_string()) else {
         return Vec::new();
     };
-    resolve::known(&endpoint.host, endpoint.port).unwrap_or_default()
+    authority::known(&endpoint.host, endpoint.port).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -10,19 +10,21 @@
 //!    └───────────────────── started afresh, or not used any more ─────────────┘
 //! ```
 
+use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Weak};
 
 use crossbeam_channel::TryRecvError;
+use serde_json::json;
 
-use super::command::{Command, MainTunnelProgress};
+use super::Environment;
 use super::connector::Connector;
-use super::credentials::ServerCredentials;
-use super::environment::Environment;
+use super::connector::ServerCredentials;
+use super::server::MainTunnelView;
 use super::server::RemoteServer;
-use super::view::MainTunnelView;
-use crate::http::Server;
-use crate::manager::local_api;
+use super::server::{Command, MainTunnelProgress};
+use crate::http::{HostPolicy, Limits, Method, Response, Router, Server, ServerConfig};
+use crate::manager::connection::Connections;
 use crate::manager::own_listeners::RegisteredListener;
 use crate::net::in_words;
 use crate::tunnel::client::{Class, Way};
@@ -282,7 +284,7 @@ impl MainTunnel {
         if let Some(service) = &mut service
             && let Some(listener) = service.listener.take()
         {
-            let api = local_api::start(&self.environment, &self.key.server, listener);
+            let api = start(&self.environment, &self.key.server, listener);
             let failed = |error| format!("cannot start the local API: {}", in_words(error));
             service.api = Some(api.map_err(failed)?);
         }
@@ -294,4 +296,48 @@ impl MainTunnel {
     fn port(&self) -> Option<u16> {
         self.service.as_ref().map(|service| service.port)
     }
+}
+
+// The local API service behind the main tunnel: counts, and that it is there.
+//
+// It is reached through the remote server, under any name: nothing on it changes state or names anything.
+
+/// Threads that answer. One: each answer takes microseconds.
+const WORKERS: usize = 1;
+/// Connections in all: a remote server asks now and then.
+const CONNECTIONS: usize = 32;
+
+/// Starts it on `listener`, for the server with this origin; it ends with what is answered.
+pub(crate) fn start(
+    environment: &Environment,
+    origin: &str,
+    listener: TcpListener,
+) -> io::Result<Server> {
+    let limits = Limits {
+        connections: CONNECTIONS,
+        ..Limits::default()
+    };
+    let config = ServerConfig {
+        listener,
+        hosts: HostPolicy::any(),
+        check_other_users: environment.check_other_users,
+        run_dir: environment.run_dir.clone(),
+        workers: WORKERS,
+        limits,
+    };
+    let connections = Arc::clone(&environment.connections);
+    Server::start(config, Arc::new(routes(connections, origin.to_owned())))
+}
+
+fn routes(connections: Arc<Connections>, origin: String) -> Router {
+    Router::new()
+        .on(Method::Get, "/health", |request| {
+            request.respond(Response::json(200, &json!({"status": "OK"})));
+        })
+        .on(Method::Get, "/version", |request| {
+            request.respond(Response::ok(json!({"version": env!("CARGO_PKG_VERSION")})));
+        })
+        .on(Method::Get, "/status", move |request| {
+            request.respond(Response::ok(connections.counts(&origin)));
+        })
 }

@@ -2,7 +2,7 @@
 //!
 //! One thread, the **owner**, has all state of one server: the credentials, the quick-setup calls that are not answered,
 //! the main tunnel with the service behind it, and the pins of host keys that its answers bring. It takes
-//! [commands](command::Command) over a channel, one after the other, so that nothing of that has a lock:
+//! [commands](server::Command) over a channel, one after the other, so that nothing of that has a lock:
 //!
 //! ```text
 //! connection threads, the API ── RemoteServer ──> commands ──> owner ──> credentials on disk
@@ -29,9 +29,7 @@
 //!
 //! The list and each snapshot have a lock that is held for moments; nobody waits for anything under one.
 
-mod command;
 mod connector;
-mod credentials;
 mod environment;
 mod main_tunnel;
 mod owner;
@@ -39,11 +37,10 @@ mod server;
 mod servers;
 #[cfg(test)]
 pub(crate) mod tests;
-mod view;
 
-pub(crate) use command::CallAnswer;
 pub(crate) use connector::Connector;
-pub use credentials::DEFAULT_TUNNEL_PORT;
+pub use connector::DEFAULT_TUNNEL_PORT;
 pub(crate) use environment::Environment;
+pub(crate) use server::CallAnswer;
 pub(crate) use server::{MainTunnelWait, RemoteServer, awaited};
 pub(crate) use servers::Servers;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Select, Sender, TryRecvError, never};
 
-use super::command::{BegunCall, CallAnswer, Command, MainTunnelProgress};
 use super::connector::Connector;
-use super::credentials::ServerCredentials;
+use super::connector::ServerCredentials;
 use super::environment::Environment;
 use super::main_tunnel::MainTunnel;
+use super::server::{BegunCall, CallAnswer, Command, MainTunnelProgress};
 use super::server::{RemoteServer, ServerSnapshot};
 use crate::manager::connection::ConnectError;
 use crate::manager::quick_setup::{Alternate, Setup};

@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, select};
 
-use super::command::{BegunCall, Command, MainTunnelProgress};
-use super::view::MainTunnelView;
-use crate::api::ErrorClass;
+use super::connector::Connector;
+use crate::api::{ConnectResult, ErrorClass, MainTunnel};
 use crate::manager::connection::{ConnectError, Ended};
+use crate::manager::quick_setup::Setup;
 use crate::store;
+use crate::store::Credentials;
 use crate::sync::Mutex;
+use crate::tunnel::client::{Snapshot, Status};
 use crate::tunnel::group::TunnelGroup;
 
 /// Time for the main tunnel to connect. 30 s by the specification.
@@ -167,4 +169,100 @@ fn unless_stopped<T>(reply: Option<T>, stopped: &Receiver<()>) -> Result<Option<
 fn broken_off() -> Ended {
     let fault = "the work for the remote server broke off: this is a fault of the program";
     ConnectError::local(fault).into()
+}
+
+/// One message to an owner. A reply that nobody waits for is dropped.
+pub(super) enum Command {
+    /// A quick-setup call is about to be made; the credentials are read from disk where `reload` is given. Nobody waits
+    /// for its answer once `stopped` is closed.
+    BeginCall {
+        reload: bool,
+        stopped: Receiver<()>,
+        reply: Sender<Result<BegunCall, store::Error>>,
+    },
+    /// Set the main tunnel up, unless it is ready or on its way, and tell what becomes of it.
+    SetUpMainTunnel {
+        progress: Sender<MainTunnelProgress>,
+    },
+    /// The main tunnel has connected, not for the first time perhaps.
+    MainTunnelIsUp,
+    /// Forget the credentials and end the main tunnel; false where none are on disk.
+    Forget {
+        reply: Sender<Result<bool, store::Error>>,
+    },
+    /// No application uses the server: end the main tunnel, unless somebody waits for it by now.
+    RetireMainTunnel,
+}
+
+/// Parameters of a call.
+pub(crate) struct BegunCall {
+    pub(crate) credentials: Credentials,
+    /// Takes its answer; closed where the credentials were forgotten meanwhile. Dropped when there is no answer.
+    pub(crate) answer: Sender<CallAnswer>,
+}
+
+/// An answer that accepts the credentials.
+pub(crate) struct CallAnswer {
+    pub(crate) setup: Box<Setup>,
+    /// The tunnel server's port that the application names.
+    pub(crate) own_port: Option<u16>,
+    /// Gets what was saved, or why it was not; closed where the answer came too late.
+    pub(crate) saved: Sender<Result<Connector, String>>,
+}
+
+/// How far the main tunnel is, for a connection that waits for it.
+#[derive(Clone)]
+pub(crate) enum MainTunnelProgress {
+    /// It is on its way; another one may take its place.
+    Connecting(Arc<TunnelGroup>),
+    /// It is ready: the last message.
+    Ready,
+    /// It cannot be set up, and why: the last message.
+    Failed(String),
+}
+
+/// A main tunnel that was set up.
+pub(crate) struct MainTunnelView {
+    /// The port of the local API service.
+    pub(super) local_port: Option<u16>,
+    /// Why it could not be set up.
+    pub(super) error: Option<String>,
+    /// Its tunnel.
+    pub(crate) tunnel: Option<Arc<TunnelGroup>>,
+}
+
+impl MainTunnelView {
+    /// Its tunnel as it is now.
+    pub(crate) fn snapshot(&self) -> Option<Snapshot> {
+        self.tunnel.as_ref().map(|tunnel| tunnel.snapshot())
+    }
+
+    /// As `/api/tunnel` shows that of the server with this origin.
+    pub(crate) fn shown(&self, origin: &str) -> MainTunnel {
+        let snapshot = self.snapshot();
+        let status = match snapshot.as_ref().map(|snapshot| snapshot.status) {
+            Some(Status::Connected) => "connected",
+            Some(Status::Connecting) => "connecting",
+            None if self.error.is_none() => "connecting",
+            _ => "failed",
+        };
+        let mut seen = ConnectResult {
+            error: self.error.clone().unwrap_or_default(),
+            ..ConnectResult::default()
+        };
+        if let Some(snapshot) = &snapshot {
+            seen.add_tunnel(snapshot, true);
+        }
+        MainTunnel {
+            server: origin.to_owned(),
+            status: status.into(),
+            error: seen.error,
+            error_class: seen.error_class,
+            host_key: seen.host_key,
+            next_retry_ms: seen.next_retry_ms,
+            local_port: self.local_port,
+            latency_ms: seen.latency_ms,
+            tunnel_way: seen.tunnel_way,
+        }
+    }
 }

@@ -10,11 +10,9 @@
 //! thread of the tunnel's pool while a request takes long; short requests on kept connections, and the waits between
 //! them, are the one thread's of [`streams`].
 
-mod site_access;
 mod site_gateway;
-mod stream_connection;
 mod streams;
 
-pub(crate) use site_access::SiteAccess;
+pub(crate) use site_gateway::SiteAccess;
 pub(crate) use site_gateway::{SiteGateway, SiteNames};
 pub(crate) use streams::serve;

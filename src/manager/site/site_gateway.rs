@@ -8,10 +8,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::Sender;
 
-use super::site_access::SiteAccess;
 use crate::gateway::{
-    ConnectorSide, GatewayState, Naming, OpenStream, REFUSED, RequestEvents, RequestStats, Served,
-    ServerKind, TlsStream, Unreachable, path,
+    Code, ConnectorSide, CookieKey, GatewayState, Naming, OpenStream, REFUSED, RequestEvents,
+    RequestStats, Served, ServerKind, Site, SiteAuth, Sites, TlsStream, Unreachable, path,
 };
 use crate::http::h1::head::Head;
 use crate::http::proxy::ByteStream;
@@ -22,7 +21,8 @@ use crate::manager::request_log::{RequestLog, RequestRecord};
 use crate::net::authority::authority;
 use crate::net::keep_alive;
 use crate::sync::Mutex;
-use crate::tunnel::target::{self, MayDial};
+use crate::tunnel::target;
+use crate::tunnel::target::MayDial;
 use crate::tunnel::ws::Tls;
 
 /// Time for which an answer that could not be passed on shows on the application's card. Default 60 s: health is checked
@@ -218,4 +218,68 @@ fn begin(
     let tls = named.or_else(|_| tls.connection(host));
     let tls = tls.map_err(io::Error::other)?;
     Ok(Box::new(TlsStream::new(tls, Box::new(socket))))
+}
+
+/// Access to the site of one application. Changes apply from the next request on.
+pub(crate) struct SiteAccess {
+    site: Mutex<Arc<Site>>,
+    /// Sign-ins and attempts of its visitors.
+    pub(super) auth: Arc<SiteAuth>,
+}
+
+impl Default for SiteAccess {
+    fn default() -> SiteAccess {
+        let nowhere: OpenStream = Arc::new(|_| Err(Unreachable::Tunnel));
+        SiteAccess {
+            site: Mutex::new(Arc::new(Site::new("", "", nowhere))),
+            auth: Arc::new(SiteAuth::new(CookieKey::random())),
+        }
+    }
+}
+
+impl Sites for SiteAccess {
+    fn find(&self, _: &str) -> Option<Arc<Site>> {
+        Some(Arc::clone(&self.site.lock()))
+    }
+}
+
+impl SiteAccess {
+    /// Requires this code from now on. Its server calls the application `app_id`, visitors read `name`. Sign-ins with
+    /// another code or `generation` end.
+    pub(crate) fn require_code(&self, name: &str, app_id: &str, code: Code, generation: u64) {
+        let mut site = self.site.lock();
+        let digest = |code: &Code| *code.digest();
+        let is_same = (&*site.name, &*site.app_id, site.generation) == (name, app_id, generation)
+            && site.code.as_ref().map(digest) == Some(digest(&code));
+        if !is_same {
+            let mut next = Site::new(name, app_id, Arc::clone(&site.open));
+            (next.code, next.generation) = (Some(code), generation);
+            next.epoch = site.epoch + 1;
+            replace(&mut site, next);
+        }
+    }
+
+    /// Lets everybody in from now on.
+    pub(crate) fn open_to_all(&self) {
+        let mut site = self.site.lock();
+        if site.code.is_some() {
+            let mut next = Site::new("", "", Arc::clone(&site.open));
+            next.epoch = site.epoch + 1;
+            replace(&mut site, next);
+        }
+    }
+
+    /// Sets the way to the application; sign-ins stay valid.
+    pub(super) fn set_upstream(&self, open: OpenStream) {
+        let mut site = self.site.lock();
+        let mut next = Site::new(&*site.name, &*site.app_id, open);
+        (next.generation, next.epoch) = (site.generation, site.epoch);
+        next.code = (site.code.as_ref()).map(|code| Code::of_digest(*code.digest()));
+        replace(&mut site, next);
+    }
+}
+
+fn replace(site: &mut Arc<Site>, next: Site) {
+    site.is_replaced.store(true, Ordering::SeqCst);
+    *site = Arc::new(next);
 }

@@ -1,16 +1,31 @@
 //! The streams of one application, and the thread of those that have none: see [`carry`].
 
 use std::io;
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::time::{Duration, SystemTime};
 
 use super::site_gateway::SiteGateway;
-use super::stream_connection::{IDLE_TIME, StreamConnection, Work};
-use crate::http::server::connection_handler::ConnectionHandler;
-use crate::http::server::{Next, Parked, ParkingLot, Steps, carry};
+use crate::gateway::{FORGOTTEN, VisitorConnection};
+use crate::http::h1::Refusal;
+use crate::http::h1::body::Framing;
+use crate::http::h1::head::Head;
+use crate::http::proxy::{Client, ClientStream};
+use crate::http::server::connection_handler::{
+    After, ClientConnection, ConnectionHandler, Progress, Reset,
+};
+use crate::http::server::{
+    ConnectionEnd, ExchangeSlot, HeadNow, Next, Parkable, Parked, ParkingLot, RequestReader, Steps,
+    carry,
+};
+use crate::http::socket::would_block;
+use crate::http::{ApiError, Limits, Response, VisitorPresence};
+use crate::limits::HALF_CLOSED;
 use crate::sync::{Permits, Thread, spawn};
 use crate::tunnel::client::Serve;
+use crate::tunnel::server::LocalStream;
 
 /// Streams that have a thread at once: long requests and upgraded connections. Default 512.
 const MOST_THREADS: usize = crate::limits::THREADS_OF_SITE;
@@ -142,5 +157,233 @@ impl Steps<StreamConnection> for Streams {
 
     fn overdue(&self) -> Work {
         Work::Finish
+    }
+}
+
+/// Time for the first byte of a request. Default 2 min: browsers open connections ahead; a relay opens one for a request
+/// that is there.
+pub(super) const IDLE_TIME: Duration = Duration::from_secs(120);
+
+/// A server in front has let the request through: its lines, and those that it adds, pass, and how long an answer may
+/// take is its matter.
+static LIMITS: LazyLock<Limits> = LazyLock::new(|| {
+    let mut limits = Limits::default();
+    (limits.head, limits.headers) = (64 * 1024, 128);
+    (limits.head_time, limits.idle_time) = (Duration::from_secs(30), IDLE_TIME);
+    (limits.write_stall, limits.gone_grace) = (FORGOTTEN, HALF_CLOSED);
+    limits
+});
+
+/// The visitor's side of a stream.
+type StreamClient = RequestReader<LocalStream>;
+
+/// One stream.
+pub(super) struct StreamConnection {
+    /// Number among the parked ones.
+    pub(super) number: u64,
+    gateway: Arc<SiteGateway>,
+    pub(super) client: StreamClient,
+    pub(super) handler: VisitorConnection,
+    presence: Option<VisitorPresence<IpAddr>>,
+}
+
+/// With what a thread begins.
+pub(super) enum Work {
+    /// A request is to be read.
+    Read,
+    /// A request is to be served.
+    Serve(Head),
+    /// The request that was begun is to be ended.
+    Finish,
+    /// The last answer is sent.
+    End(After),
+}
+
+// On a thread of its own.
+impl StreamConnection {
+    pub(super) fn new(gateway: &Arc<SiteGateway>, stream: LocalStream) -> StreamConnection {
+        StreamConnection {
+            number: 0,
+            gateway: Arc::clone(gateway),
+            client: RequestReader::new(stream, Vec::new()),
+            handler: VisitorConnection::for_stream(&gateway.state),
+            presence: None,
+        }
+    }
+
+    /// Serves it until it ends; given back where it waits for its next request, of which nothing is there.
+    pub(super) fn run(mut self, mut work: Work) -> Option<StreamConnection> {
+        loop {
+            let after = match work {
+                Work::Read => match self.client.read_head(&LIMITS, IDLE_TIME, || ()) {
+                    Ok(head) => self.serve(&head),
+                    Err(ConnectionEnd::Refused(refusal, _)) => self.refuse(refusal, false),
+                    Err(_) => return None,
+                },
+                Work::Serve(head) => self.serve(&head),
+                Work::Finish => self.handler.finish(&mut self.client),
+                Work::End(after) => after,
+            };
+            match after {
+                After::Keep if self.client.inbox.is_empty() => return Some(self),
+                After::Keep => work = Work::Read,
+                After::Close => {
+                    self.client.linger(&LIMITS, || false);
+                    return None;
+                }
+                After::Reset | After::Drop => return None,
+            }
+        }
+    }
+
+    /// Refuses what it is asked, as too many others have threads.
+    pub(super) fn turn_away(mut self) {
+        let refusal = Refusal::new(503, "too many requests at once: try again later");
+        if self.refuse(refusal, false) == After::Close {
+            self.client.linger(&LIMITS, || false);
+        }
+    }
+
+    fn serve(&mut self, head: &Head) -> After {
+        if head.headers.only("host").is_err() {
+            let refusal = Refusal::new(400, "more than one Host");
+            return self.refuse(refusal, head.method == "HEAD");
+        }
+        self.note_visitor(head);
+        self.handler.serve(head, &mut self.client)
+    }
+
+    /// Refuses a request that cannot be passed on.
+    fn refuse(&mut self, refusal: Refusal, to_head: bool) -> After {
+        let page = Response::error(&ApiError::from(refusal));
+        match self.client.send_last(page, to_head) {
+            true => After::Close,
+            false => After::Drop,
+        }
+    }
+
+    /// The visitor is here from the first request on.
+    fn note_visitor(&mut self, head: &Head) {
+        let requests = &self.gateway.requests;
+        requests.keep_present(&mut self.presence, self.gateway.state.source(head));
+        requests.begin(SystemTime::now());
+    }
+}
+
+// Without a thread.
+impl StreamConnection {
+    /// Reads the next request and begins with it, as far as that goes without waiting.
+    pub(super) fn read_now(&mut self) -> Next<Work> {
+        let head = match self.client.head_now(&LIMITS) {
+            HeadNow::Whole(head) => head,
+            HeadNow::Part => return Next::Needs(Work::Read),
+            HeadNow::Nothing => return Next::Unchanged,
+            HeadNow::Gone => return Next::Gone,
+        };
+        if head.headers.only("host").is_err() {
+            return Next::Needs(Work::Serve(head));
+        }
+        self.note_visitor(&head);
+        match self.handler.begin(head, &mut self.client) {
+            Ok(progress) => self.after(progress),
+            Err(head) => Next::Needs(Work::Serve(head)),
+        }
+    }
+
+    /// Goes on with what was begun: the application has something to tell.
+    pub(super) fn go_on(&mut self) -> Next<Work> {
+        let progress = self.handler.go_on(&mut self.client);
+        self.after(progress)
+    }
+
+    fn after(&mut self, progress: Progress) -> Next<Work> {
+        match progress {
+            Progress::Idle => Next::Unchanged,
+            // Only one that was found to say nothing wakes its waker.
+            Progress::Waits if would_block(&self.client.receive(1)) => Next::Waits,
+            Progress::Waits | Progress::NeedsThread => Next::Needs(Work::Finish),
+            // The next request may be there already.
+            Progress::Done(After::Keep) => match self.read_now() {
+                Next::Unchanged => Next::Idle,
+                next => next,
+            },
+            Progress::Done(after) => Next::Needs(Work::End(after)),
+        }
+    }
+}
+
+impl Parkable for StreamConnection {
+    fn id(&self) -> u64 {
+        self.number
+    }
+
+    /// The connection to the application.
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.handler.upstream()
+    }
+
+    fn flush(&mut self) {
+        self.client.stream.flush();
+    }
+}
+
+impl Client for StreamClient {
+    fn stream(&mut self) -> &mut dyn ClientStream {
+        &mut self.stream
+    }
+
+    fn inbox(&mut self) -> &mut Vec<u8> {
+        &mut self.inbox
+    }
+
+    fn receive(&mut self, most: usize) -> io::Result<usize> {
+        RequestReader::receive(self, most)
+    }
+
+    /// When the tunnel ends, so does the stream.
+    fn is_stopping(&self) -> bool {
+        false
+    }
+
+    fn mark_busy(&self) {}
+
+    fn mark_stalled(&self) {}
+}
+
+/// The tunnel limits its streams, and ends them.
+impl ClientConnection for StreamClient {
+    fn limits(&self) -> &Limits {
+        &LIMITS
+    }
+
+    fn capacity(&self) -> usize {
+        usize::MAX / 16
+    }
+
+    fn reserve(&self) -> Option<ExchangeSlot> {
+        Some(ExchangeSlot::uncounted())
+    }
+
+    fn has_left(&self) -> bool {
+        self.stream.has_gone()
+    }
+
+    fn resetter(&self) -> Option<Arc<dyn Reset>> {
+        None
+    }
+
+    fn body(&mut self, head: &Head, most: usize) -> Result<Vec<u8>, After> {
+        let read = self.read_body(head, &LIMITS, most, |_| true);
+        read.map_err(|end| match end {
+            ConnectionEnd::Refused(refusal, _) => {
+                self.send(head, Response::error(&refusal.into()), true)
+            }
+            _ => After::Drop,
+        })
+    }
+
+    fn answer(&mut self, head: &Head, response: Response, body_is_read: bool) -> After {
+        let unread = !body_is_read && head.framing != Framing::Length(0);
+        self.send(head, response, unread || !head.keep_alive)
     }
 }

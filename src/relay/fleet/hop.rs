@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 use serde::{Deserialize, Serialize};
 
-use super::overview::Held;
+use super::member::Held;
 use crate::http::h1::answer::AnswerHead;
 use crate::http::proxy::{ByteStream, Rules, Upgraded, UpgradedTimeouts};
 use crate::net::poll::poll_within;

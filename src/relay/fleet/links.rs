@@ -17,18 +17,19 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use zeroize::Zeroizing;
 
-use super::hop::{self, HopError, HopStream};
-use super::member::{Member, Roster};
-use super::overview::{FleetOverview, Held, Peer, PeerState};
-use super::placement;
+use super::hop;
+use super::hop::{HopError, HopStream};
+use super::member::{FleetOverview, Held, Member, Peer, PeerState, Roster};
 use super::store::MemberRow;
 use crate::gateway::Unreachable;
+use crate::http::auth::sha256;
 use crate::http::proxy::ByteStream;
 use crate::sync::{Mutex, Permits, RwLock, Thread, spawn};
 use crate::tunnel::client::{HostKeyCheck, Settings, Tunnel};
 use crate::tunnel::fleet_keys::FleetKeys;
 use crate::tunnel::remote::Remote;
-use crate::tunnel::server::{self, Grant, OpenError, Opener, Policy};
+use crate::tunnel::server;
+use crate::tunnel::server::{Grant, OpenError, Opener, Policy};
 use crate::tunnel::ssh::{HostKey, ServerKey};
 use crate::tunnel::ws::Endpoint;
 
@@ -237,7 +238,7 @@ impl Links {
         let live = roster.live(|id| self.is_linked(id));
         let own = std::iter::once((self.id.as_str(), &self.own));
         let takers = live.filter(|(_, member)| !member.is_leaving).chain(own);
-        let order = placement::order(connector, takers).into_iter();
+        let order = order(connector, takers).into_iter();
         let places = order.take(1 + ALTERNATES);
         places.map(|(_, member)| member.clone()).collect()
     }
@@ -351,7 +352,7 @@ impl Links {
         let last = self.found.lock().get(connector).cloned();
         let roster = self.roster.read();
         let linked = roster.members().filter(|(id, _)| self.is_linked(id));
-        let order = placement::order(connector, linked).into_iter();
+        let order = order(connector, linked).into_iter();
         let mut ids: Vec<String> = order.map(|(id, _)| id.to_owned()).collect();
         let goes = |id: &String| roster.get(id).is_some_and(|member| member.is_leaving);
         ids.sort_by_key(|id| (goes(id), Some(id) != last.as_ref()));
@@ -512,6 +513,68 @@ impl Policy for LinkPolicy {
         match remote.local_port {
             LINK => Grant::Held,
             _ => Grant::Denied,
+        }
+    }
+}
+
+// Which relays a connector's tunnels are at: rendezvous hashing (highest random weight, Thaler and Ravishankar 1998). Each
+// relay has a weight for each connector; a relay that joins or leaves moves only what it gets or had. Pure.
+
+/// The relays in the order in which a connector is to use them.
+pub(super) fn order<'m, M>(
+    connector: &str,
+    members: impl Iterator<Item = (&'m str, M)>,
+) -> Vec<(&'m str, M)> {
+    let mut weighed: Vec<_> = members
+        .map(|(id, member)| (weight(connector, id), id, member))
+        .collect();
+    weighed.sort_by(|(a, a_id, _), (b, b_id, _)| b.cmp(a).then(a_id.cmp(b_id)));
+    let in_order = weighed.into_iter();
+    in_order.map(|(_, id, member)| (id, member)).collect()
+}
+
+fn weight(connector: &str, id: &str) -> [u8; 32] {
+    let length = u64::try_from(connector.len()).expect("a length has at most 64 bits");
+    sha256(&[
+        b"postern placement",
+        &length.to_be_bytes(),
+        connector.as_bytes(),
+        id.as_bytes(),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONNECTORS: usize = 3000;
+
+    fn firsts(ids: &[&str]) -> Vec<(String, String)> {
+        let first = |number: usize| {
+            let members = ids.iter().map(|id| (*id, ()));
+            let order = order(&format!("c{number}"), members);
+            assert_eq!(order.len(), ids.len());
+            let mut names = order.into_iter().map(|(id, ())| id.to_owned());
+            (names.next().unwrap(), names.next().unwrap_or_default())
+        };
+        (0..CONNECTORS).map(first).collect()
+    }
+
+    #[test]
+    fn each_relay_has_its_share() {
+        let firsts = firsts(&["a", "b", "c"]);
+        for id in ["a", "b", "c"] {
+            let count = firsts.iter().filter(|(first, _)| first == id).count();
+            assert!((900..1100).contains(&count), "{id}: {count}");
+        }
+    }
+
+    #[test]
+    fn who_leaves_moves_only_what_it_had_and_to_where_the_second_tunnel_is() {
+        let (before, after) = (firsts(&["a", "b", "c", "d"]), firsts(&["a", "b", "d"]));
+        for ((first, second), (now, _)) in before.iter().zip(&after) {
+            let expected = if first == "c" { second } else { first };
+            assert_eq!(now, expected);
         }
     }
 }

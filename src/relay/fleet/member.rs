@@ -1,9 +1,13 @@
 //! The relays of a fleet, and which of them are there. Pure, but for the time that is given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+
+use crate::api::relay as api;
+use crate::store::random::{bytes, hex};
+use crate::store::{DataDir, Error};
 
 /// A relay whose beat was not seen to change for so long is not there. Default 15 s: three beats.
 const LEASE: Duration = Duration::from_secs(15);
@@ -100,6 +104,127 @@ impl Roster {
     }
 }
 
+/// Its file.
+const FILE: &str = "fleet.id";
+/// Bytes of it, at most.
+const CAP: u64 = 64;
+
+/// True if the directory is that of a relay of a fleet, whose state is in the store.
+pub(in crate::relay) fn is_member(home: &DataDir) -> bool {
+    // Reading the directory reports what cannot be looked at.
+    home.dir().join(FILE).try_exists().unwrap_or(false)
+}
+
+/// 16 hexadecimal digits, made where there are none.
+pub(super) fn of(home: &DataDir) -> Result<String, Error> {
+    let locked = home.lock()?;
+    let kept = home.read(FILE, CAP)?.unwrap_or_default();
+    let kept = String::from_utf8(kept).unwrap_or_default();
+    let kept = kept.trim();
+    if kept.len() == 16 && kept.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(kept.to_ascii_lowercase());
+    }
+    let made = hex(&bytes::<8>());
+    locked.write(FILE, format!("{made}\n").as_bytes())?;
+    Ok(made)
+}
+
+/// The ports that connectors hold at one relay, by connector.
+pub(in crate::relay) type Held = HashMap<String, Vec<u16>>;
+
+/// How a relay is to the one that looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PeerState {
+    /// It is that one.
+    Own,
+    Linked,
+    /// It says that it ends.
+    Leaving,
+    /// There is no link to it.
+    Away,
+}
+
+/// One relay of the fleet.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) id: String,
+    pub(super) member: Member,
+    pub(super) state: PeerState,
+    /// Ports held there; none if unknown.
+    pub(super) held: Option<Held>,
+}
+
+/// All relays that are known, this one first.
+#[derive(Debug, Default)]
+pub(in crate::relay) struct FleetOverview(pub(super) Vec<Peer>);
+
+impl FleetOverview {
+    /// True if there is another relay.
+    pub(super) fn has_linked(&self) -> bool {
+        self.0.iter().any(|peer| peer.state == PeerState::Linked)
+    }
+
+    /// The host of a public port that a connector holds, at the first relay that has it.
+    pub(in crate::relay) fn ports_host(&self, connector: &str, port: u16) -> Option<&str> {
+        let holds = |peer: &&Peer| {
+            let held = peer.held.as_ref().and_then(|held| held.get(connector));
+            held.is_some_and(|ports| ports.contains(&port))
+        };
+        let host = self.0.iter().find(holds)?.member.ports_at.as_str();
+        Some(host).filter(|host| !host.is_empty())
+    }
+
+    /// The relays that a connector has tunnels at.
+    pub(in crate::relay) fn relays_of(&self, connector: &str) -> Vec<&str> {
+        let holds = |peer: &&Peer| {
+            let held = peer.held.as_ref();
+            held.is_some_and(|held| held.contains_key(connector))
+        };
+        let holders = self.0.iter().filter(holds);
+        holders.map(|peer| peer.id.as_str()).collect()
+    }
+
+    /// Returns the ports held at any of them.
+    pub(in crate::relay) fn held(&self) -> Held {
+        let mut all = Held::new();
+        for (connector, ports) in self
+            .0
+            .iter()
+            .filter_map(|peer| peer.held.as_ref())
+            .flatten()
+        {
+            all.entry(connector.clone()).or_default().extend(ports);
+        }
+        all
+    }
+
+    /// As the operator reads it.
+    pub(in crate::relay) fn shown(&self) -> Vec<api::Peer> {
+        let peers = self.0.iter().map(|peer| api::Peer {
+            id: peer.id.clone(),
+            state: peer.state.name().to_owned(),
+            external_ip: peer.member.external_ip.clone(),
+            tunnel_port: peer.member.tunnel_port,
+            tunnel_url: peer.member.tunnel_url.clone(),
+            peer: peer.member.peer.clone(),
+            version: peer.member.version.clone(),
+            connected: peer.held.as_ref().map(HashMap::len),
+        });
+        peers.collect()
+    }
+}
+
+impl PeerState {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Own => "this one",
+            Self::Linked => "linked",
+            Self::Leaving => "leaving",
+            Self::Away => "away",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,5 +270,44 @@ mod tests {
         see(&mut roster, 500, &[("b", 1)]);
         assert!(live(&roster, &[]).is_empty());
         assert!(roster.get("a").is_none() && roster.get("b").is_some());
+    }
+
+    #[test]
+    fn it_stays_what_it_is_and_marks_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = DataDir::at(dir.path());
+        assert!(!is_member(&home));
+        let made = of(&home).unwrap();
+        assert!(is_member(&home));
+        assert_eq!(of(&home).unwrap(), made);
+        std::fs::write(dir.path().join(FILE), "damaged").unwrap();
+        assert_ne!(of(&home).unwrap(), made);
+    }
+
+    #[test]
+    fn a_connector_is_where_any_relay_says_that_it_is() {
+        let peer = |id: &str, held: Option<&[(&str, u16)]>| Peer {
+            id: id.to_owned(),
+            member: Member::default(),
+            state: PeerState::Linked,
+            held: held.map(|held| {
+                let held = held
+                    .iter()
+                    .map(|(name, port)| ((*name).to_owned(), vec![*port]));
+                held.collect()
+            }),
+        };
+        let peers = vec![
+            peer("a", Some(&[("one", 1), ("two", 2)])),
+            peer("b", None),
+            peer("c", Some(&[("two", 3)])),
+        ];
+        let overview = FleetOverview(peers);
+        assert_eq!(overview.relays_of("two"), ["a", "c"]);
+        assert!(overview.relays_of("three").is_empty());
+        let mut two = overview.held().remove("two").unwrap();
+        two.sort_unstable();
+        assert_eq!(two, [2, 3]);
+        assert_eq!(overview.shown()[1].connected, None);
     }
 }

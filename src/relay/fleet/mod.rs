@@ -10,26 +10,20 @@
 //! Each relay has the whole state in memory, serves from that, and goes on serving while the store is away; what is new
 //! is promised when it stands in the store.
 
-mod availability;
 mod hop;
 mod links;
 mod member;
-mod member_id;
-mod options;
-mod overview;
-mod placement;
 mod shared_state;
 mod store;
 mod watch;
-mod whole;
 
-pub use options::Options;
+pub use shared_state::Options;
+pub use shared_state::{StateLocation, copy};
 pub use store::{InvalidStoreUrl, StorePassword, StoreUrl};
-pub use whole::{StateLocation, copy};
 
 pub(super) use links::{LinkSettings, Links};
 pub(super) use member::Member;
-pub(super) use member_id::is_member;
-pub(super) use overview::{FleetOverview, Held};
+pub(super) use member::is_member;
+pub(super) use member::{FleetOverview, Held};
 pub(super) use shared_state::{OpenedStore, Watching};
 pub(super) use watch::{Looks, StoreWatch, WatchError, WatchHooks};

@@ -1,18 +1,23 @@
 //! The state in the store, in the place of the log.
 
+use std::fmt;
+use std::mem::discriminant;
+use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
-use super::availability::StoreAvailability;
-use super::member_id::{self, is_member};
-use super::options::Options;
-use super::store::{Session, Version};
+use super::member;
+use super::member::is_member;
+use super::store::{Session, StorePassword, StoreUrl, Version};
 use crate::relay::state::RelayState;
 use crate::relay::state_rows::{Row, Rows};
-use crate::relay::state_store::{self, Error};
+use crate::relay::state_store::{Error, StateStore};
 use crate::relay::store_error::StoreError;
+use crate::relay::{state_rows, state_store};
 use crate::store::DataDir;
+use crate::sync::Mutex;
 
 /// The rows in the store.
 pub(in crate::relay) struct SharedRows {
@@ -61,7 +66,7 @@ impl OpenedStore {
             secret,
             availability,
             watching: Watching {
-                id: member_id::of(home)?,
+                id: member::of(home)?,
                 session: watching,
             },
         })
@@ -119,5 +124,144 @@ impl Rows for SharedRows {
         }
         self.version = version;
         Ok(Some(state))
+    }
+}
+
+/// Settings of a relay of a fleet.
+pub struct Options {
+    /// Where the state is.
+    pub store: StoreUrl,
+    /// Of the account there.
+    pub password: StorePassword,
+    /// Where the other relays of the fleet link themselves.
+    pub peer_listener: TcpListener,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Options({})", self.store)
+    }
+}
+
+// Availability of the store, as it was found last: while it is away, only the thread that checks for its return waits
+// for it.
+
+/// Time without any answer after which the store is not there, whatever the last one was. Default 15 s: more than a
+/// question takes at most.
+const SILENT: Duration = Duration::from_secs(15);
+
+/// Availability of the store.
+#[derive(Debug)]
+pub(super) struct StoreAvailability(Mutex<LastResult>);
+
+/// Last result, and its time.
+#[derive(Debug)]
+struct LastResult {
+    error: Option<StoreError>,
+    at: Instant,
+}
+
+impl Default for StoreAvailability {
+    fn default() -> Self {
+        let at = Instant::now();
+        Self(Mutex::new(LastResult { error: None, at }))
+    }
+}
+
+impl StoreAvailability {
+    /// Fails if it is away.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        let last = self.0.lock();
+        if last.at.elapsed() >= SILENT && last.error.is_none() {
+            return Err(StoreError::Away("no answer".into()));
+        }
+        last.error.clone().map_or(Ok(()), Err)
+    }
+
+    /// Notes the result of a question; logged once, again if it is of another kind, and when it is over.
+    pub(super) fn note<T>(&self, outcome: &Result<T, StoreError>) {
+        let now = outcome.as_ref().err().cloned();
+        let mut last = self.0.lock();
+        last.at = Instant::now();
+        let before = std::mem::replace(&mut last.error, now);
+        drop(last);
+        match (before, outcome) {
+            (before, Err(error))
+                if before.as_ref().map(discriminant) != Some(discriminant(error)) =>
+            {
+                log::error!(
+                    "{error}: existing connections continue, nothing new is accepted meanwhile"
+                );
+            }
+            (Some(_), Ok(_)) => log::info!("the store is available again"),
+            _ => {}
+        }
+    }
+}
+
+/// Location of a state.
+pub enum StateLocation {
+    /// A relay's directory, on which none runs.
+    Directory(DataDir),
+    /// A store, with the account's password.
+    Store(StoreUrl, StorePassword),
+}
+
+impl fmt::Display for StateLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(data) => write!(f, "{}", data.dir().display()),
+            Self::Store(url, _) => url.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for StateLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StateLocation({self})")
+    }
+}
+
+/// Copies a state to where none is; how many connectors, revoked ones and invites it has. Host keys and counters stay
+/// where they are: they are a relay's own.
+pub fn copy(from: &StateLocation, to: &StateLocation) -> Result<[usize; 3], Error> {
+    let state = read(from)?;
+    write(to, &state)?;
+    Ok([
+        state.connectors.len(),
+        state.revoked.len(),
+        state.invites.len(),
+    ])
+}
+
+fn read(from: &StateLocation) -> Result<RelayState, Error> {
+    let nothing = || StoreError::Absent(format!("there is no relay state in {from}"));
+    match from {
+        StateLocation::Directory(data) => Ok(state_store::peek(data)?.ok_or_else(nothing)?),
+        StateLocation::Store(url, password) => {
+            let (state, _) = Session::new(url.clone(), password.clone()).whole()?;
+            Ok(state)
+        }
+    }
+}
+
+fn write(to: &StateLocation, state: &RelayState) -> Result<(), Error> {
+    let not_empty = || StoreError::NotEmpty(format!("there is already a relay state in {to}"));
+    match to {
+        StateLocation::Directory(data) => {
+            if is_member(data) || state_store::peek(data)?.is_some() {
+                return Err(not_empty().into());
+            }
+            let store = StateStore::open_whole(data)?;
+            store.update(|kept| {
+                *kept = state.clone();
+                Ok(())
+            })
+        }
+        StateLocation::Store(url, password) => {
+            let mut session = Session::making(url.clone(), password.clone());
+            let made = session.change(&Version::default(), &state_rows::all(state))?;
+            made.map(drop).ok_or_else(|| not_empty().into())
+        }
     }
 }

@@ -5,8 +5,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use super::availability::StoreAvailability;
 use super::member::Member;
+use super::shared_state::StoreAvailability;
 use super::shared_state::{OpenedStore, Watching};
 use super::store::{MemberRow, Session};
 use crate::relay::store_error::StoreError;

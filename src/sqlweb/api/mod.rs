@@ -1,6 +1,5 @@
 //! The HTTP API: which path is answered by what.
 
-mod dump;
 mod edit;
 mod export;
 #[cfg(test)]
@@ -11,6 +10,5 @@ mod query;
 mod routes;
 mod script;
 mod script_body;
-mod shared_body;
 
 pub(super) use routes::Routes;

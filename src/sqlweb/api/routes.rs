@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::dump;
 use super::edit;
 use super::export;
 use super::query;
@@ -72,7 +71,7 @@ impl Routes {
                 "/api/session/resume",
                 on(query::resume_session),
             )
-            .on(Method::Post, "/api/dump", on(dump::dump))
+            .on(Method::Post, "/api/dump", on(export::dump))
             .on(Method::Post, "/api/export", on(export::export))
             .on(Method::Get, "/api/export/{ticket}", on(export::redeem));
         Self {

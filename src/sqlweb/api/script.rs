@@ -16,7 +16,7 @@ use serde_json::{Map, json};
 use super::params::Fields;
 use super::query;
 use super::script_body::script_of;
-use super::shared_body::{ScriptProgress, SharedBody};
+use super::script_body::{ScriptProgress, SharedBody};
 use crate::http::{CancelToken, Request, Response, ResponseHead};
 use crate::net::in_words;
 use crate::sqlweb::conn::RunningEntry;

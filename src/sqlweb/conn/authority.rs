@@ -6,12 +6,20 @@
 //! while such a connection is signed in.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{
+    AlgorithmIdentifier, CertificateDer, InvalidSignature, SignatureVerificationAlgorithm,
+    TrustAnchor,
+};
+use rustls::{ClientConfig, RootCertStore};
 
-use crate::net::trust_store;
+use crate::net::certificate::Verifier;
+use crate::net::{certificate, in_words};
 use crate::sqlweb::error::{DbError, io_sentence};
 use crate::sqlweb::options::TlsMode;
 
@@ -88,10 +96,10 @@ pub(super) fn is_public(key: &[u8]) -> bool {
 /// Fails where the certificates to trust cannot be read, since the driver would not say which file that was, and where
 /// the name does not count and no authority is named.
 pub(super) fn check_trust_store(tls: TlsMode) -> Result<(), DbError> {
-    if tls == TlsMode::VerifyCa && trust_store::named().is_none() {
+    if tls == TlsMode::VerifyCa && certificate::named().is_none() {
         return Err(DbError::Tls(NO_AUTHORITY.into()));
     }
-    let Some(path) = trust_store::file() else {
+    let Some(path) = certificate::file() else {
         return Ok(());
     };
     std::fs::File::open(&path).map(drop).map_err(|error| {
@@ -105,6 +113,63 @@ pub(super) fn check_trust_store(tls: TlsMode) -> Result<(), DbError> {
 
 /// Message if the name does not count and no authority is named.
 const NO_AUTHORITY: &str = "--tls verify-ca needs the authority's certificate in SSL_CERT_FILE";
+
+/// Returns the settings for `--tls`, as the driver has them.
+pub(super) fn tls_config(mode: TlsMode) -> Result<Arc<ClientConfig>, DbError> {
+    let provider = Arc::new(ring::default_provider());
+    let failed = |error: &dyn std::fmt::Display| DbError::Tls(error.to_string());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| failed(&error))?;
+    let roots = match mode {
+        TlsMode::Off | TlsMode::Prefer | TlsMode::Require => None,
+        TlsMode::VerifyCa | TlsMode::Verify => Some(Arc::new(roots(mode)?)),
+    };
+    let verifier = roots.map(|roots| {
+        WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build()
+    });
+    let verifier = Verifier {
+        provider,
+        authorities: verifier.transpose().map_err(|error| failed(&error))?,
+        by_name: mode == TlsMode::Verify,
+    };
+    let config = config
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    Ok(Arc::new(config.with_no_client_auth()))
+}
+
+fn roots(mode: TlsMode) -> Result<RootCertStore, DbError> {
+    check_trust_store(mode)?;
+    let mut roots = RootCertStore::empty();
+    if mode == TlsMode::Verify {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    if let Some(file) = certificate::file() {
+        roots.add_parsable_certificates(certificates(&file)?);
+    }
+    if mode == TlsMode::VerifyCa {
+        drop_public(&mut roots);
+    }
+    Ok(roots)
+}
+
+/// Where the name does not count, a public authority in a file of many would vouch for any web site.
+fn drop_public(roots: &mut RootCertStore) {
+    let is_own = |one: &TrustAnchor<'_>| !is_public(&one.subject_public_key_info);
+    roots.roots.retain(is_own);
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, DbError> {
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
+    read.map_err(|error| {
+        DbError::Tls(format!(
+            "the trusted certificates in {} cannot be read: {}",
+            file.display(),
+            in_words(error)
+        ))
+    })
+}
 
 #[cfg(test)]
 mod tests {
@@ -150,5 +215,18 @@ mod tests {
         assert_eq!(plain.all.len(), watched.all.len());
         let names = watched.all.iter().map(|one| format!("{one:?}"));
         assert!(names.into_iter().all(|name| name.starts_with("Watched(")));
+    }
+
+    #[test]
+    fn a_public_authority_in_a_file_of_many_is_not_trusted_without_the_name() {
+        let own = TrustAnchor {
+            subject: b"somebody".as_slice().into(),
+            subject_public_key_info: b"a key".as_slice().into(),
+            name_constraints: None,
+        };
+        let public = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
+        let mut roots = RootCertStore::from_iter(public.chain([own.clone()]));
+        drop_public(&mut roots);
+        assert_eq!(roots.roots, [own]);
     }
 }

@@ -1,5 +1,6 @@
 //! Connections to the database: their addresses, their time, and the cap on how many there are.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8};
@@ -8,13 +9,13 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use mysql::Conn;
 
-use super::abandoned::AbandonedConns;
 use super::db_conn::{DbConn, READ_TIMEOUT};
 use super::identity::IdentityQuery;
-use super::known_servers::KnownServers;
+use super::server_info::ServerInfo;
+use super::server_info::WriteState;
 use super::socket_handle::{SocketHandle, WeakSocketHandle};
 use super::wire::LastStatus;
-use crate::net::resolve::resolve;
+use crate::net::authority::resolve;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::held::HeldState;
@@ -251,6 +252,157 @@ fn first_reached<T>(
         }
     }
     last
+}
+
+// Connections that were given up while the server was at work on them. Each counts under the cap until the server's
+// process list shows it no more: a statement that ignores `KILL` must not make room for the next one.
+
+/// How long a connection counts whose server cannot be asked: it may have been restarted, or is out of reach.
+const UNSEEN_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long one counts that is still listed.
+const LISTED_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// Longest pause between two looks.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// All connections that were given up and still count.
+#[derive(Default)]
+pub(crate) struct AbandonedConns {
+    all: Mutex<Vec<AbandonedConn>>,
+    /// True if a thread is looking.
+    pub(super) looking: AtomicBool,
+}
+
+struct AbandonedConn {
+    id: u64,
+    server: Option<Arc<str>>,
+    since: Instant,
+    next: Instant,
+    /// When it was last listed; at first, when it was given up.
+    seen: Instant,
+    _permits: [Option<Permit>; 2],
+}
+
+impl AbandonedConn {
+    fn is_over(&self) -> bool {
+        let over = self.since.elapsed() > LISTED_TIMEOUT || self.seen.elapsed() > UNSEEN_TIMEOUT;
+        if over {
+            let id = self.id;
+            log::warn!(
+                "abandoned connection {id} may still be running on its server, but is no longer counted"
+            );
+        }
+        over
+    }
+}
+
+impl AbandonedConns {
+    /// Adds one; the next round looks for it.
+    pub(super) fn add(&self, id: u64, server: Option<Arc<str>>, permits: [Option<Permit>; 2]) {
+        let now = Instant::now();
+        self.all.lock().push(AbandonedConn {
+            id,
+            server,
+            since: now,
+            next: now,
+            seen: now,
+            _permits: permits,
+        });
+    }
+
+    /// True if a look is due.
+    pub(super) fn due(&self) -> bool {
+        let now = Instant::now();
+        let mut all = self.all.lock();
+        all.retain(|conn| !conn.is_over());
+        all.iter()
+            .any(|conn| conn.server.is_some() && conn.next <= now)
+    }
+
+    /// The ids of those on `server`.
+    pub(super) fn on(&self, server: Option<&Arc<str>>) -> Vec<u64> {
+        let all = self.all.lock();
+        let there = all
+            .iter()
+            .filter(|conn| server.is_some() && conn.server.as_ref() == server);
+        there.map(|conn| conn.id).collect()
+    }
+
+    /// Notes that the connection is listed, or lets go of it.
+    pub(super) fn note(&self, server: Option<&Arc<str>>, id: u64, is_listed: bool) {
+        let is_it = |conn: &AbandonedConn| conn.id == id && conn.server.as_ref() == server;
+        let mut all = self.all.lock();
+        all.retain(|conn| is_listed || !is_it(conn));
+        for conn in all.iter_mut().filter(|conn| is_it(conn)) {
+            conn.seen = Instant::now();
+        }
+    }
+
+    /// The longer one lasts, the less often it is looked for.
+    pub(super) fn postpone(&self) {
+        let now = Instant::now();
+        for conn in self.all.lock().iter_mut().filter(|conn| conn.next <= now) {
+            conn.next = now + LONGEST_PAUSE.min(conn.since.elapsed() / 10);
+        }
+    }
+}
+
+// Facts of each server behind the address: a balancer leads every connection to another one, and a failover all
+// of them.
+
+/// Servers that are remembered, at most: each start of a server counts as one.
+const MOST: usize = 64;
+
+/// The servers that were met so far, by identity; those that do not say who they are count as one.
+#[derive(Default)]
+pub(crate) struct KnownServers(Mutex<KnownIdentity>);
+
+#[derive(Default)]
+struct KnownIdentity {
+    all: HashMap<Identity, Arc<ServerInfo>>,
+    /// The one that a connection came to last.
+    last: Option<Arc<ServerInfo>>,
+    write_state: WriteState,
+}
+
+type Identity = Option<Arc<str>>;
+
+impl KnownServers {
+    /// Returns the facts of that server; from now on it is the last one met.
+    pub(super) fn meet(&self, server: &Identity) -> Option<Arc<ServerInfo>> {
+        let mut known = self.0.lock();
+        let info = known.all.get(server).cloned()?;
+        known.last = Some(info.clone());
+        Some(info)
+    }
+
+    /// Notes the facts of a server that was just asked.
+    pub(super) fn learn(&self, server: Identity, info: ServerInfo) -> Arc<ServerInfo> {
+        let info = Arc::new(info);
+        let mut known = self.0.lock();
+        if known.all.len() >= MOST {
+            known.all.clear();
+        }
+        known.all.insert(server, info.clone());
+        known.last = Some(info.clone());
+        info
+    }
+
+    /// The server that was met last.
+    pub(super) fn last(&self) -> Option<Arc<ServerInfo>> {
+        self.0.lock().last.clone()
+    }
+
+    /// Notes whether the server that was met last takes writes.
+    pub(super) fn note(&self, write_state: Option<WriteState>) {
+        self.0.lock().write_state = write_state.unwrap_or_default();
+    }
+
+    /// Returns the last noted state.
+    pub(super) fn write_state(&self) -> WriteState {
+        self.0.lock().write_state
+    }
 }
 
 #[cfg(test)]

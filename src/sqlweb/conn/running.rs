@@ -10,16 +10,19 @@
 //! Nothing is locked while the server is told: a connection for `KILL QUERY` is made first, then the statement is
 //! marked ([`RunningStatement::begin_kill`]) as long as the kill may be on its way, and its end waits for that mark.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::connector::Connector;
-use super::kill::{self, KillOutcome, SentStatement};
-use super::owner::StatementOwner;
+use super::db_conn::DbConn;
+use super::kill;
+use super::kill::{KillOutcome, SentStatement};
 use super::socket_handle::SocketHandle;
-use crate::sqlweb::error::{DbError, StopCause};
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::http::{CancelToken, DisconnectGuard};
+use crate::sqlweb::error::{DbError, INTERRUPTED, StopCause};
+use crate::sync::{Condvar, Mutex, MutexGuard, Thread, spawn};
 
 /// Time that a server may go on with a statement that nobody waits for after it was told to stop.
 const GRACE_UNSEEN: Duration = Duration::from_millis(750);
@@ -369,6 +372,166 @@ impl Drop for KillInFlight<'_> {
     fn drop(&mut self) {
         self.0.state.lock().is_being_killed = false;
         self.0.kill_ended.notify_all();
+    }
+}
+
+/// Stops `running` on a thread of its own, which ends when the server has been told: for callers that must not wait.
+/// There is one such thread a statement, however often it is stopped while the server does not answer.
+pub(crate) fn stop_in_background(
+    running: Arc<RunningStatement>,
+    cause: StopCause,
+    connector: Arc<Connector>,
+) {
+    // Noted here and not there: it counts even where no thread is to be had.
+    if !running.note(cause) || running.being_stopped.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let stop = StopInProgress(running);
+    let stopping = move || {
+        stop.0.stop(cause, &connector);
+    };
+    spawn(Thread::DbKill, stopping)
+        .unwrap_or_else(|error| log::warn!("no thread to stop a statement: {error}"));
+}
+
+/// A thread of [`stop_in_background`], or what would have been one.
+struct StopInProgress(Arc<RunningStatement>);
+
+impl Drop for StopInProgress {
+    fn drop(&mut self) {
+        self.0.being_stopped.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Stops `running` when `client` goes, as long as the guard is held.
+pub(crate) fn stopped_when_gone(
+    client: &CancelToken,
+    running: &Arc<RunningStatement>,
+    connector: &Arc<Connector>,
+) -> DisconnectGuard {
+    let (running, connector) = (running.clone(), connector.clone());
+    // On a thread of its own: the end of this request must not wait for a server that takes no more connections.
+    client.on_gone(move || stop_in_background(running, StopCause::ClientLeft, connector))
+}
+
+/// Does `work` on `conn`, where a stop of `running` reaches it; the statement itself may still follow.
+pub(crate) fn stoppable<T>(
+    running: &RunningStatement,
+    conn: &mut DbConn,
+    work: impl FnOnce(&mut DbConn) -> Result<T, DbError>,
+) -> Result<T, DbError> {
+    running.begin(SentStatement::on(conn, None, true))?;
+    let outcome = work(conn);
+    let stop = running.pause_after(&outcome);
+    match (outcome, stop) {
+        (Err(DbError::Statement(error)), Some(stop)) if error.code == INTERRUPTED => {
+            Err(DbError::Stopped(stop.cause))
+        }
+        (outcome, stop) => outcome.map_err(|error| StopRequest::explains(stop, error)),
+    }
+}
+
+/// Owner of a statement: a visitor, and a session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct StatementOwner {
+    /// The visitor's id in invisible mode, else empty.
+    pub(crate) visitor: String,
+    /// The client's session id, else empty.
+    pub(crate) session: String,
+}
+
+/// Longest statement id that a client may choose, in bytes.
+pub(crate) const MAX_ID: usize = 128;
+
+/// All statements on their way, by owner and the id that the client chose.
+#[derive(Default)]
+pub(crate) struct RunningStatements {
+    table: Mutex<StatementTable>,
+    left: Condvar,
+}
+
+#[derive(Default)]
+struct StatementTable {
+    /// Key: visitor and query id, or a number of ours where the client chose none.
+    map: HashMap<(String, String), Arc<RunningStatement>>,
+    unnamed: u64,
+}
+
+/// A place in the map; leaving it when dropped.
+pub(crate) struct RunningEntry<'a> {
+    map: &'a RunningStatements,
+    key: (String, String),
+    /// The statement.
+    pub(crate) running: Arc<RunningStatement>,
+}
+
+impl RunningStatements {
+    /// Enters a statement; `None` when the id is in use by the same visitor.
+    pub(crate) fn enter(&self, owner: StatementOwner, query_id: &str) -> Option<RunningEntry<'_>> {
+        let mut table = self.lock();
+        let key = (owner.visitor.clone(), format!("q{query_id}"));
+        let is_free = !table.map.contains_key(&key);
+        is_free.then(|| self.insert(&mut table, key, owner))
+    }
+
+    /// Enters a statement that its client gave no id.
+    pub(crate) fn enter_unnamed(&self, owner: StatementOwner) -> RunningEntry<'_> {
+        let mut table = self.lock();
+        table.unnamed += 1;
+        let key = (owner.visitor.clone(), format!("u{}", table.unnamed));
+        self.insert(&mut table, key, owner)
+    }
+
+    fn insert(
+        &self,
+        table: &mut StatementTable,
+        key: (String, String),
+        owner: StatementOwner,
+    ) -> RunningEntry<'_> {
+        let running = Arc::new(RunningStatement::new(owner));
+        table.map.insert(key.clone(), running.clone());
+        RunningEntry {
+            map: self,
+            key,
+            running,
+        }
+    }
+
+    /// The visitor's statement of that id, while it runs.
+    pub(crate) fn find(&self, visitor: &str, query_id: &str) -> Option<Arc<RunningStatement>> {
+        let key = (visitor.to_owned(), format!("q{query_id}"));
+        self.lock().map.get(&key).cloned()
+    }
+
+    /// Every statement for which `wanted` says yes.
+    pub(crate) fn filter(
+        &self,
+        wanted: impl Fn(&StatementOwner, &RunningStatement) -> bool,
+    ) -> Vec<Arc<RunningStatement>> {
+        let table = self.lock();
+        let all = table.map.values();
+        all.filter(|r| wanted(&r.owner, r)).cloned().collect()
+    }
+
+    /// Waits until no statement is under way, for at most `time`.
+    pub(crate) fn wait_until_empty(&self, time: Duration) {
+        let table = self
+            .left
+            .wait_timeout_while(self.lock(), time, |table| !table.map.is_empty());
+        if !table.map.is_empty() {
+            log::warn!("{} statements did not end in time", table.map.len());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, StatementTable> {
+        self.table.lock()
+    }
+}
+
+impl Drop for RunningEntry<'_> {
+    fn drop(&mut self) {
+        self.map.lock().map.remove(&self.key);
+        self.map.left.notify_all();
     }
 }
 

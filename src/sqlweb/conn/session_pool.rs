@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::connector::Connector;
 use super::db_conn::DbConn;
-use super::owner::StatementOwner;
+use super::running::StatementOwner;
 use super::socket_handle::Peeked;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::held::HeldState;

@@ -14,14 +14,10 @@
 //! function, which somebody could have made.
 
 mod columns;
-mod inserts;
 mod inventory;
 mod one_statement;
 mod programs;
 mod reader;
-mod rights;
-mod text;
-mod views;
 mod writer;
 
 #[cfg(test)]

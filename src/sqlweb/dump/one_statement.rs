@@ -1,6 +1,8 @@
 //! Check of what a server says made an object: the file may hold exactly that one statement, whatever the server sends.
 //! A console takes commands of its own from a text that it reads, such as `\!` for the shell.
 
+use crate::sqlweb::error::DbError;
+
 /// The modes in which a console and a server read a text.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ReadingModes {
@@ -191,6 +193,40 @@ fn is_code(behind: &[u8]) -> bool {
     behind.starts_with(b"*!") || behind.starts_with(b"*M!")
 }
 
+/// A text between quotes. The file's `sql_mode` takes backslashes for escapes; what the console would change on its way,
+/// such as a carriage return, is written as letters. Line feeds stay, so that a program can be read.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for c in text.chars() {
+        match c {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\0' => out.push_str("\\0"),
+            '\r' => out.push_str("\\r"),
+            '\x1a' => out.push_str("\\Z"),
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+/// The failure of a dump whose server does not say what made `object`, but something else that must not be run.
+pub(super) fn refused(object: &str, why: &str) -> DbError {
+    DbError::Request(format!(
+        "the server's answer to SHOW CREATE for {object} is not one CREATE statement ({why}). Restoring it could run \
+         something else, so the dump was stopped. Exclude that object, and do not trust this server"
+    ))
+}
+
+/// A comment of one line, whatever is in it.
+pub(super) fn comment(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { '?' } else { c };
+    let line: String = text.chars().map(plain).collect();
+    format!("-- {}\n", line.trim_end())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,5 +277,11 @@ mod tests {
         assert!(fault(text, "VIEW", ReadingModes::default()).is_some());
         let modes = ReadingModes::of_mode("STRICT_ALL_TABLES,ansi_quotes,NO_BACKSLASH_ESCAPES");
         assert_eq!(fault(text, "VIEW", modes), None);
+    }
+
+    #[test]
+    fn a_name_cannot_leave_its_comment() {
+        assert_eq!(comment("Table `a\n\\! rm`\r "), "-- Table `a?\\! rm`?\n");
+        assert_eq!(quoted("it's \\ \r\n"), "'it''s \\\\ \\r\n'");
     }
 }

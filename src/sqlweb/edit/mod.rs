@@ -11,17 +11,14 @@
 //! Equal for the server does not mean as shown (`'a' = 'A'`, spaces at an end), so the latter is compared here.
 
 mod apply;
-mod change;
-mod compare;
 mod failure;
 mod literal;
 mod one_row;
 mod plan;
-mod session;
 mod table;
 
 #[cfg(test)]
 pub(super) use apply::{EditHead, EditReview};
 pub(super) use apply::{EditJob, edit};
-pub(super) use change::changes_of;
 pub(super) use failure::{EditError, EditFailed};
+pub(super) use plan::changes_of;

@@ -7,12 +7,12 @@
 //!   call can follow neither, since a type follows `AS` in a cast and an
 //!   operator or an alias follows a closing parenthesis.
 
-use super::dialect::Dialect;
 use super::functions::{FunctionStatus, status_of};
 use super::lexer::{Lexer, Token, TokenKind};
-use super::sys::{self, SysFunction};
 use super::verdict::Refusal;
-use super::words::{self, RESERVED, unquoted};
+use super::words;
+use super::words::Dialect;
+use super::words::{RESERVED, unquoted};
 
 /// Context before a name.
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ pub(super) fn check(
 fn of_sys(lexer: &Lexer<'_>, token: Token) -> Result<&'static SysFunction, Refusal> {
     let name = unquoted(lexer.text(token));
     let refuse = |reason: &str| Err(refusal(&format!("sys.{name}"), reason, token.start));
-    let Some(function) = sys::find(&name) else {
+    let Some(function) = find(&name) else {
         return refuse(
             "it is a stored function that is not known to be harmless; of sys only formatting functions are allowed",
         );
@@ -255,6 +255,181 @@ fn take_name_list(ahead: &mut Lexer<'_>) -> bool {
             Some(TokenKind::Comma) => {}
             Some(TokenKind::Close) => return true,
             _ => return false,
+        }
+    }
+}
+
+// Functions of the `sys` schema that are known to be harmless, and how to know them.
+//
+// They are stored functions, which an administrator can replace, so a name proves nothing: layer 3 compares the text
+// that the server holds with the digest of the text that was read here (MySQL 9.7; MariaDB 10.11 and 11.8 as
+// `mariadb-install-db` makes them, and as a client does in an upgrade, with or without comments). Each text only
+// computes or looks into `performance_schema`, `information_schema` and `sys.sys_config`; `format_statement` keeps a
+// length in a user variable. `ps_thread_stack` (an `UPDATE`) and `ps_thread_trx_info` (a `SET`) are none of them.
+
+/// A function of `sys` whose text is known.
+pub(crate) struct SysFunction {
+    /// In lower case.
+    pub(crate) name: &'static str,
+    /// How many parameters it has; a further one could have a default that writes (MariaDB 11.8).
+    pub(crate) parameters: usize,
+    /// Further ones that its text calls.
+    pub(crate) uses: &'static [&'static str],
+    /// Hashes as in `texts`, on a MySQL since [`BUILT_IN`]: what such a text calls may be a stored function elsewhere.
+    pub(crate) of_mysql: &'static [&'static str],
+    /// SHA-256 of `ROUTINE_DEFINITION`, in hexadecimal.
+    pub(crate) texts: &'static [&'static str],
+}
+
+/// The first MySQL with `FORMAT_BYTES`, `PS_THREAD_ID` and `PS_CURRENT_THREAD_ID` built in, which its texts call.
+const BUILT_IN: (u16, u16, u16) = (8, 0, 16);
+
+impl SysFunction {
+    /// The digests that are believed on a server of that dialect.
+    pub(crate) fn digests(&self, dialect: &Dialect) -> impl Iterator<Item = &'static str> {
+        let has_them = !dialect.mariadb && dialect.version >= BUILT_IN;
+        let of_mysql = if has_them { self.of_mysql } else { &[] };
+        self.texts.iter().chain(of_mysql).copied()
+    }
+}
+
+/// The function of that name, whatever its case, that a statement may call.
+pub(super) fn find(name: &str) -> Option<&'static SysFunction> {
+    let mut all = HARMLESS.iter();
+    all.find(|function| function.name.eq_ignore_ascii_case(name))
+}
+
+/// The function of that name, in lower case, that a statement or one of those may call.
+pub(crate) fn known(name: &str) -> Option<&'static SysFunction> {
+    let mut all = HARMLESS.iter().chain(USED);
+    all.find(|function| function.name == name)
+}
+
+#[rustfmt::skip]
+const HARMLESS: &[SysFunction] = &[
+    SysFunction { name: "extract_schema_from_file_name", parameters: 1, uses: &[], of_mysql: &[], texts: &[
+        "1bf884bbb5a5b05b7f2569db655ed7397b40cbdb696fd6c4367c7b6c339a8e3a",
+    ] },
+    SysFunction { name: "extract_table_from_file_name", parameters: 1, uses: &[], of_mysql: &[], texts: &[
+        "36bd4dbb2c74163062317200ec63c88ec3ef25a51b08e2f1997c0fbb6e29da03",
+    ] },
+    SysFunction { name: "format_bytes", parameters: 1, uses: &[], of_mysql: &[
+        "d314ba7521f2fa1b8548568ba28d9dac97143916f1d34a1fa1d5b889b5dae779",
+    ], texts: &[
+        "7ff98d9186caed381b37775e519edaec5f5161b837568119d51533187bb1f727",
+    ] },
+    SysFunction { name: "format_path", parameters: 1, uses: &[], of_mysql: &[
+        "a5101f2f2b5b04c8f6c50d336765f3567178ed0c3e98ffc4c9545e229cd11fa3",
+    ], texts: &[
+        "013bf5cbdf22500d364ef0abfacd29d4eb28bfd14322015548dce47f2fb5f7cb",
+        "8842dd0f51ff0cb5d8a59f20e1d2ae3a31c7786077b1b86275fe3852bb463505",
+        "a49a384e904f5e62c70c72158f52b4134724478d05a6054e075ebbe53456401c",
+    ] },
+    SysFunction { name: "format_statement", parameters: 1, uses: &["sys_get_config"], of_mysql: &[
+        "140aa35280db307e93d25301ed85a5c0ac38f36b93589fdb966c69ac3d4383dd",
+    ], texts: &[
+        "3044e20453ea277e8f0e2d6ec0103fbf1715869b9dc49dae9a1f2ebba1563bad",
+        "a96c4dcc2a36d21c87cd2901c7715b97129e2a6a2e9747a8597d50a0747cee04",
+        "edef5f54486ca99a6478fb158cfb7a424129f35f3c8bd567a172b3607e39de03",
+    ] },
+    SysFunction { name: "format_time", parameters: 1, uses: &[], of_mysql: &[], texts: &[
+        "1f6e75fa9e644a34d3328e620f4b29fca9c316318b0768927846f22f2f5ee22d",
+    ] },
+    SysFunction { name: "list_add", parameters: 2, uses: &[], of_mysql: &[
+        "95eed16c837c312068d39f6e8d3dda48d9bf8bdcc23e60d6c2618bbf0a48ac34",
+    ], texts: &[
+        "16f5937bab308ff208e6388c55326c0461b018e360e87bfaf85cc9984bf97354",
+        "31ceb84dd445c028632372ec42244a7a30b7a4ef8e8a7eefd7fa657b1853d1c9",
+        "441d91d34f3ac39d2634737c0271af8fe0e16ab4216c04eb144133e12fe0f3ee",
+    ] },
+    SysFunction { name: "list_drop", parameters: 2, uses: &[], of_mysql: &[
+        "f53af56e5b1fe43b0c303e4893d96b44d5da4b5d33a533da3701ce1099ac3092",
+    ], texts: &[
+        "25c906d50b1d61ce68a3b1b2d5f19958ce8be6300b8756389dc7ebba60bf2e11",
+        "6ae3cc514d394c97b562bf909ebdfe936243db6420ce7a9c6c6961e4e2c07bf8",
+        "ce62cf044cd076af220cf78846c529bfbcff73ea06c39ce161b809aab0bb56c6",
+    ] },
+    SysFunction { name: "ps_is_account_enabled", parameters: 2, uses: &[], of_mysql: &[
+        "97ff6625d90b8298900781ed3454e7d9482be23bf837f11d27a9c9dacba9fe4d",
+    ], texts: &[
+        "64691029c89b0d1b795e056aebe282939ef96c1a250f6b9b775419f7a8f00575",
+    ] },
+    SysFunction { name: "ps_is_consumer_enabled", parameters: 1, uses: &[], of_mysql: &[
+        "ea186296c5bbd08ce24060b1d418f7e3f1d287a4020f2bbd6daec25c5bc206ba",
+    ], texts: &[
+        "169a9c764dbe739352d38729ae8b4a5339b95bc68dc3e1f09c9e3f74531a32f8",
+    ] },
+    SysFunction { name: "ps_is_instrument_default_enabled", parameters: 1, uses: &[], of_mysql: &[
+        "a0c4ec927b0af739d4a9a58c46fd165a66f7a5b34c23c54347005845dba922c9",
+    ], texts: &[
+        "15a46a5f2bf67401c84690d8c2b7fbe20a41e852270b1e6ab6787e051e77f44e",
+        "47e33baca992fe40b66d2d49536898800638c9300fb668a7a5aed754d207e58a",
+        "678f96a507d8bea33caed4e2c2ae852c98ff0d8c416ea212175f665549e1357e",
+    ] },
+    SysFunction { name: "ps_is_instrument_default_timed", parameters: 1, uses: &[], of_mysql: &[
+        "d7faad6559c9124e4b3fd0c4019e485010db656ebca5725a3fecf9736850a4b1",
+    ], texts: &[
+        "4575c7041c6571f22dec3e1c99be5bd8e8ea2c504e177df656ce39fe951aba50",
+        "768891b9f21f4b57204dc34bd9f043843170dad26b653233888fba29125fc5f1",
+        "daceb1e6b6fc098b63ec195bbaf56499789c90ab4736f561b793dd502d87598d",
+    ] },
+    SysFunction { name: "ps_is_thread_instrumented", parameters: 1, uses: &[], of_mysql: &[
+        "239966488aaec3f8720f897583cbd8475c27e31dc30e2c50d08020ffa6bf8978",
+    ], texts: &[
+        "012f5dbc9e3e3a51a650b553a7575c99ebecb987a78e02a43ef2d4bf9d8f7fc0",
+        "fe167b971ec7a8da267cde39a7b3f359454936114d253329d59f254ca26b481b",
+    ] },
+    SysFunction { name: "ps_thread_account", parameters: 1, uses: &[], of_mysql: &[], texts: &[
+        "246db4f6e735635de6bbc70a6ce50e425d394d6ffca31d9ac669da00de24659d",
+    ] },
+    SysFunction { name: "ps_thread_id", parameters: 1, uses: &[], of_mysql: &[
+        "2d6e229ce36168e2e685c6df3fa30317c5beeff85f6809c5de4d1486f6ad2436",
+    ], texts: &[
+        "98e2c63730d23fbb7ca19cd0d114176904155a552665213ee25294e5a766b9eb",
+    ] },
+    SysFunction { name: "quote_identifier", parameters: 1, uses: &[], of_mysql: &[], texts: &[
+        "e9c1f6602be528b18d0a588048245ccf439f25859e7818f0ee9672a83aa212c7",
+    ] },
+    SysFunction { name: "version_major", parameters: 0, uses: &[], of_mysql: &[], texts: &[
+        "6a49c1edbc210ea66fc643643fb8cfe03bcd041b45724fb46a928bfc2459ca26",
+    ] },
+    SysFunction { name: "version_minor", parameters: 0, uses: &[], of_mysql: &[], texts: &[
+        "ff7748d7347a993d326b07785f035900014ee7ec512d96f77a5b09ce83d4647f",
+    ] },
+    SysFunction { name: "version_patch", parameters: 0, uses: &[], of_mysql: &[], texts: &[
+        "df95870448cc40c5d698a84d2f630e9ef3fc7f32e1654c4829cdfaaef98f1035",
+    ] },
+];
+
+/// Functions that some of them call.
+#[rustfmt::skip]
+const USED: &[SysFunction] = &[
+    SysFunction { name: "sys_get_config", parameters: 2, uses: &[], of_mysql: &[
+        "200359a616cd0e34917c3d1fb46cf9aa57f1c241183377e27c82320ab1cfd5ca",
+    ], texts: &[
+        "655ccbbb631e379d4d007a21a7fe7422f8b3d9fb0ac2334993677ed69c3c365b",
+        "b138416c9b2e0d1a0d727620ccf75ab2849dfda1fc2fc09a1bcc8906fea96dfd",
+        "d57022503f1b8e5dcddd9b1ee962c6da2031bbe1857b4e174945ae8bb028523d",
+    ] },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_is_known() {
+        for function in HARMLESS.iter().chain(USED) {
+            assert!(
+                function.uses.iter().all(|name| known(name).is_some()),
+                "{}",
+                function.name
+            );
+            let is_digest =
+                |text: &&str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+            let mut texts = function.texts.iter().chain(function.of_mysql);
+            assert!(texts.all(is_digest), "{}", function.name);
+            assert_eq!(function.name, function.name.to_ascii_lowercase());
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The kinds of statement that may pass, and what may stand in each.
 
-use super::dialect::Dialect;
 use super::lexer::{Token, TokenKind};
 use super::verdict::{ReadOnlyStatement, Refusal, StatementKind};
 use super::walk::{Walk, excerpt, refusal};
+use super::words::Dialect;
 use super::words::{self, DENIED, SHOWN, SHOWN_CREATE, unquoted};
 
 pub(super) fn check(sql: &str, dialect: &Dialect) -> Result<ReadOnlyStatement, Refusal> {

@@ -5,8 +5,8 @@
 //! can be a stored function of somebody's, and `NVL`, `TO_CHAR` or
 //! `FORMAT_BYTES` often are. A wrong version here must err towards the later one.
 
-use super::dialect::Dialect;
-use super::group::Group;
+use super::spatial::Group;
+use super::words::Dialect;
 use super::{spatial, words};
 
 /// Status of a name before a parenthesis.

@@ -5,7 +5,7 @@
 //! `1.into` and `'a'into` hold the keyword `INTO`, `t.into`, `1into` and
 //! `@a.into` do not.
 
-use super::dialect::{Dialect, contains_ignoring_case};
+use super::words::{Dialect, contains_ignoring_case};
 
 /// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

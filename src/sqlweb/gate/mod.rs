@@ -33,32 +33,26 @@
 mod calls;
 mod checker;
 mod console;
-mod dialect;
 mod functions;
 mod geometry;
-mod group;
 mod lexer;
-mod nesting;
 mod query;
-mod rollup;
 mod script;
-mod select_list;
 mod spatial;
 mod split;
-mod sys;
 mod unprepared;
 mod verdict;
 mod walk;
 mod words;
 
 use super::catch_panic::catch_panic;
+pub(crate) use calls::known as sys_function;
 pub(crate) use console::{ConsoleCommand, MAX_DELIMITER};
-pub use dialect::Dialect;
 pub(crate) use script::{Script, ScriptForm, ScriptStatement};
 pub use split::{Statements, split};
 pub(crate) use split::{has_semicolon, unended};
-pub(crate) use sys::known as sys_function;
 pub use verdict::{CalledFunctions, ReadOnlyStatement, Refusal, StatementKind};
+pub use words::Dialect;
 
 /// Checks one statement. `Ok` names the kind of statement that passed.
 ///

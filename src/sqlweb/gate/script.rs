@@ -6,9 +6,9 @@
 use std::io::{self, ErrorKind, Read};
 
 use super::console::{Command, ConsoleCommand, command, place};
-use super::dialect::Dialect;
 use super::lexer::is_space;
 use super::split::split;
+use super::words::Dialect;
 
 /// Bytes read ahead before the first statement is given. A browser reads nothing of an answer before it has sent the
 /// whole body, so what it sends at once must find room without it.

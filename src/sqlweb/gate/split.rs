@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use super::dialect::Dialect;
 use super::lexer::{Lexer, Token, TokenKind};
+use super::words::Dialect;
 
 /// The statements of a text, as byte ranges without the semicolon that ends
 /// them. Empty statements do not count. Lazy, so that asking for the second

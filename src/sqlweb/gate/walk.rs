@@ -1,13 +1,10 @@
 //! One statement, walked over token by token: what no statement may hold is refused here.
 
-use super::calls;
-use super::dialect::Dialect;
 use super::geometry::Geometry;
 use super::lexer::{Lexer, Token, TokenKind};
-use super::nesting::Nesting;
-use super::rollup::Rollups;
-use super::select_list::SelectLists;
 use super::verdict::{CalledFunctions, Refusal};
+use super::words::Dialect;
+use super::{calls, words};
 
 /// Longest piece of a statement that an error names, in characters: enough to find it again.
 const EXCERPT: usize = 40;
@@ -238,4 +235,262 @@ pub(super) fn excerpt(text: &str) -> String {
         shown.push('…');
     }
     shown
+}
+
+// How many columns a `SELECT` names. Servers take 4,096 at most, and say so when they have built up all that they were
+// given, in some hundred bytes of memory each.
+
+/// Most columns of one `SELECT`, and of what else is in commas behind it: tables, groups, orders.
+const MAX_COLUMNS: usize = 4_096;
+
+/// The `SELECT`s that are open, at most one a level.
+#[derive(Default)]
+pub(super) struct SelectLists {
+    lists: Vec<SelectList>,
+    /// True if a name follows, whatever the word.
+    after_dot: bool,
+}
+
+struct SelectList {
+    /// Parentheses around it.
+    depth: usize,
+    commas: usize,
+}
+
+impl SelectLists {
+    /// Takes one token, which has `depth` parentheses around it; false when there are too many columns.
+    pub(super) fn take(&mut self, token: Token, text: &str, depth: usize) -> bool {
+        let after_dot = std::mem::replace(&mut self.after_dot, token.kind == TokenKind::Dot);
+        match token.kind {
+            TokenKind::Close => while self.lists.pop_if(|list| list.depth > depth).is_some() {},
+            TokenKind::Word if after_dot => {}
+            TokenKind::Word if text.eq_ignore_ascii_case("SELECT") => {
+                self.lists.pop_if(|list| list.depth == depth);
+                self.lists.push(SelectList { depth, commas: 0 });
+            }
+            // Rows may follow.
+            TokenKind::Word if text.eq_ignore_ascii_case("UNION") => {
+                self.lists.pop_if(|list| list.depth == depth);
+            }
+            TokenKind::Comma => {
+                if let Some(list) = self.lists.last_mut().filter(|list| list.depth == depth) {
+                    list.commas += 1;
+                    return list.commas < MAX_COLUMNS;
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+}
+
+// How deep the server's parser and resolver go for a statement.
+//
+// MariaDB 10.11 and 11.8 end with a stack overflow, with all connections, at 4,500 nested rows and at 3,600 operators in
+// a row in `ORDER BY`; most else they refuse between 300 and 1,000. MySQL 9.7 refuses all of it.
+//
+// A level is what stands in one pair of parentheses, or between `CASE` and `END`. `a + b + c` is as deep as it has
+// operators, `(a + b) + c` as deep as the deepest operand and the operators after it. Lists, and what `AND` and `OR`
+// join, are flat to the servers.
+
+/// Most levels within each other.
+const MAX_LEVELS: usize = 250;
+
+/// Deepest expression, in operators.
+const MAX_DEPTH: usize = 1_000;
+
+/// The levels that are open.
+pub(super) struct Nesting {
+    levels: Vec<Level>,
+    level: Level,
+}
+
+#[derive(Default)]
+struct Level {
+    is_case: bool,
+    /// A `BETWEEN` whose `AND` has not come.
+    between: bool,
+    /// Depth of the operand of `AND` or `OR` that is being read.
+    depth: usize,
+    /// Operators that bind less than `AND` or `OR`.
+    loose: usize,
+    /// The deepest expression before.
+    deepest: usize,
+}
+
+impl Level {
+    fn end_operand(&mut self) {
+        self.deepest = self.deepest.max(self.depth);
+        self.depth = 0;
+    }
+
+    fn end_expression(&mut self) {
+        self.depth += self.loose;
+        self.end_operand();
+        self.loose = 0;
+        self.between = false;
+    }
+}
+
+impl Nesting {
+    pub(super) fn new() -> Self {
+        Self {
+            levels: Vec::new(),
+            level: Level::default(),
+        }
+    }
+
+    /// Takes one token; false when it is too deep.
+    pub(super) fn take(&mut self, token: Token, text: &str) -> bool {
+        match token.kind {
+            TokenKind::Open => self.open(false),
+            TokenKind::Close => {
+                while self.level.is_case {
+                    self.close();
+                }
+                self.close();
+            }
+            TokenKind::Comma => self.level.end_expression(),
+            TokenKind::Operator if text == ":=" => self.level.loose += 1,
+            TokenKind::Operator => self.level.depth += 1,
+            TokenKind::Word => self.word(&text.to_ascii_uppercase()),
+            _ => {}
+        }
+        self.levels.len() <= MAX_LEVELS && self.level.depth + self.level.loose <= MAX_DEPTH
+    }
+
+    fn word(&mut self, word: &str) {
+        match word {
+            "CASE" => self.open(true),
+            "END" if self.level.is_case => self.close(),
+            "WHEN" | "THEN" | "ELSE" if self.level.is_case => self.level.end_expression(),
+            "AND" if self.level.between => self.level.between = false,
+            "AND" | "OR" => self.level.end_operand(),
+            "XOR" => self.level.loose += 1,
+            "BETWEEN" => {
+                self.level.between = true;
+                self.level.depth += 1;
+            }
+            _ if words::contains(words::OPERATORS, word) => self.level.depth += 1,
+            _ if words::contains(words::CLAUSES, word) => self.level.end_expression(),
+            _ => {}
+        }
+    }
+
+    fn open(&mut self, is_case: bool) {
+        let level = Level {
+            is_case,
+            ..Level::default()
+        };
+        self.levels.push(std::mem::replace(&mut self.level, level));
+    }
+
+    /// The level becomes an operand of the one around it.
+    fn close(&mut self) {
+        self.level.end_expression();
+        let inner = self.level.deepest;
+        // One parenthesis too many closes the statement's own level; servers refuse such a text.
+        self.level = self.levels.pop().unwrap_or_default();
+        self.level.depth = self.level.depth.max(inner + 1);
+    }
+}
+
+// Number of sums that `GROUP BY … WITH ROLLUP` and its kin ask for. Servers compute for minutes over some hundred
+// expressions, and cannot be interrupted in it.
+
+/// Most expressions of one `ROLLUP`, and sets of one `GROUPING SETS`.
+const MAX_EXPRESSIONS: usize = 64;
+
+/// Most expressions of one `CUBE`, which doubles the sums with each.
+const MAX_CUBE: usize = 10;
+
+/// A `GROUP BY` whose list may go on.
+struct OpenGroupBy {
+    /// Parentheses around its list.
+    depth: usize,
+    commas: usize,
+    /// Most expressions: behind `GROUP BY ROLLUP (`, `CUBE (`, `GROUPING SETS (`.
+    most: usize,
+}
+
+/// The lists that are open, at most one a level.
+#[derive(Default)]
+pub(super) struct Rollups(Vec<OpenGroupBy>);
+
+impl Rollups {
+    /// Takes one token, which has `depth` parentheses around it; `opens` where a parenthesis follows. False when there
+    /// are too many expressions.
+    pub(super) fn take(&mut self, token: Token, text: &str, depth: usize, opens: bool) -> bool {
+        let is = |word: &str| token.kind == TokenKind::Word && text.eq_ignore_ascii_case(word);
+        if is("GROUP") {
+            self.0.pop_if(|group| group.depth == depth);
+            self.0.push(OpenGroupBy {
+                depth,
+                commas: 0,
+                most: usize::MAX,
+            });
+        }
+        while token.kind == TokenKind::Close && self.0.pop_if(|group| group.depth > depth).is_some()
+        {
+        }
+        let Some(group) = self.0.last_mut().filter(|group| group.depth == depth) else {
+            return true;
+        };
+        group.commas += usize::from(token.kind == TokenKind::Comma);
+        let is_list = opens && (is("ROLLUP") || is("CUBE") || is("SETS"));
+        let most = if is("ROLLUP") {
+            MAX_EXPRESSIONS
+        } else {
+            group.most
+        };
+        let fits = group.commas < most;
+        if is_list {
+            *group = OpenGroupBy {
+                depth: depth + 1,
+                commas: 0,
+                most: if is("CUBE") {
+                    MAX_CUBE
+                } else {
+                    MAX_EXPRESSIONS
+                },
+            };
+        }
+        fits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MAX_COLUMNS;
+    use crate::sqlweb::gate::{Dialect, check};
+
+    #[test]
+    fn no_more_columns_pass_than_a_server_takes_and_other_lists_may_be_longer() {
+        let (fit, over) = (",1".repeat(MAX_COLUMNS - 1), ",1".repeat(MAX_COLUMNS));
+        for dialect in [Dialect::mariadb((10, 11, 0)), Dialect::mysql((9, 7, 4))] {
+            for (sql, passes) in [
+                (format!("SELECT 1{fit}"), true),
+                (format!("SELECT 1{over}"), false),
+                (format!("SELECT 1{fit} UNION ALL SELECT 1{fit}"), true),
+                (format!("SELECT 1{fit} UNION ALL SELECT 1{over}"), false),
+                (format!("SELECT * FROM (SELECT 1{over}) t"), false),
+                (format!("SELECT (SELECT 1){fit}"), true),
+                (format!("SELECT (SELECT 1){over}"), false),
+                (format!("WITH t AS (SELECT 1) SELECT 1{over}"), false),
+                (format!("EXPLAIN SELECT 1{over}"), false),
+                (format!("SELECT 1{fit}, t.select, 1"), false),
+                (format!("SELECT 1{fit}, t.union, 1"), false),
+                (format!("SELECT 1 FROM t WHERE a IN (1{over})"), true),
+            ] {
+                let refusal = check(&sql, &dialect).err();
+                let told = refusal.map(|refusal| refusal.statement);
+                let beginning = sql.split_at(30).0;
+                assert_eq!(
+                    told.as_deref(),
+                    (!passes).then_some("columns"),
+                    "{beginning}"
+                );
+            }
+        }
+    }
 }

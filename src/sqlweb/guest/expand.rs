@@ -1,10 +1,10 @@
 //! Existing objects of a list of grants: databases are expanded to their tables, and names are those of the server.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use mysql::Conn;
 
-use super::error::NoGuest;
 use crate::plugin::Grant;
 use crate::sqlweb::catalogue::{literal, text};
 use crate::sqlweb::conn::rows;
@@ -238,6 +238,30 @@ pub(crate) fn objects(conn: &mut Conn, within: &[String]) -> Result<Vec<String>,
             let names = listed.iter().filter_map(|row| text(row, 0));
             Ok(names.filter(|name| Grant::can_be_lent(name)).collect())
         }
+    }
+}
+
+/// Why there is no guest's account.
+#[derive(Debug)]
+pub(crate) struct NoGuest {
+    /// Message.
+    pub(crate) message: String,
+    /// Advice.
+    pub(crate) hint: String,
+}
+
+impl NoGuest {
+    pub(super) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+}
+
+impl fmt::Display for NoGuest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no guest account: {}", self.message)
     }
 }
 

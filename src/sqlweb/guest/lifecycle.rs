@@ -7,15 +7,20 @@ use std::time::{Duration, SystemTime};
 use mysql::Conn;
 use zeroize::Zeroizing;
 
-use super::account::{self, Account};
-use super::error::NoGuest;
+use super::expand::NoGuest;
 use super::expand::{Readable, expand};
-use super::proof::{self, ExcessRight};
-use super::records::{self, Records};
-use super::statements::{self, PasswordForm};
-use super::sweep::{self, forget};
+use super::proof;
+use super::proof::ExcessRight;
+use super::records;
+use super::records::Account;
+use super::records::Records;
+use super::sweep;
+use super::sweep::forget;
+use super::views;
+use super::views::PasswordForm;
 use super::views::{View, through, views_for};
-use crate::plugin::{self, GuestInForce};
+use crate::plugin;
+use crate::plugin::GuestInForce;
 use crate::sqlweb::conn::{Connector, DbConn, dialect_of, run_silently};
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::Dialect;
@@ -198,7 +203,7 @@ impl GuestSpec<'_> {
         let refused = |error| self.refused(error, &host, &readable, &views);
         if !views.is_empty() {
             // Refused to an account that could not drop them, although there is no database of that name.
-            let unused = account::new_name(self.wanted.expires);
+            let unused = records::new_name(self.wanted.expires);
             sweep::drop_views(conn, &unused).map_err(refused)?;
         }
         let created = self.create(conn, &host, &dialect, !views.is_empty());
@@ -226,15 +231,15 @@ impl GuestSpec<'_> {
         let mut identified = PasswordForm::unlogged(dialect);
         let mut tries = 1;
         loop {
-            let name = account::new_name(self.wanted.expires);
+            let name = records::new_name(self.wanted.expires);
             let account = Account {
                 views: has_views.then(|| name.clone()),
                 host: host.to_owned(),
                 name,
             };
-            let password = account::new_password();
+            let password = records::new_password();
             self.note(&account)?;
-            let create = Zeroizing::new(statements::create(
+            let create = Zeroizing::new(views::create(
                 &account,
                 &password,
                 identified,
@@ -298,10 +303,10 @@ impl GuestSpec<'_> {
         let DbError::Statement(error) = error else {
             return error.into();
         };
-        let told = statements::for_an_administrator(host, readable, views);
+        let told = views::for_an_administrator(host, readable, views);
         let begins_in = match views {
             [] => String::new(),
-            _ => format!(" and the database {}", statements::FOR_VIEWS),
+            _ => format!(" and the database {}", views::FOR_VIEWS),
         };
         NoGuest::new(
             format!(
@@ -323,7 +328,7 @@ fn lend(
     readable: &Readable,
     views: &[View],
 ) -> Result<(), DbError> {
-    for statement in statements::lending(account, readable, views) {
+    for statement in views::lending(account, readable, views) {
         run_silently(conn, &statement)?;
     }
     Ok(())
@@ -333,7 +338,7 @@ fn lend(
 fn own_host(conn: &mut Conn) -> Result<String, GuestFailure> {
     let user = proof::first(conn, "SELECT USER()")?.unwrap_or_default();
     let host = user.rsplit_once('@').map(|(_, host)| host.to_owned());
-    host.filter(|host| account::is_plain_host(host))
+    host.filter(|host| records::is_plain_host(host))
         .ok_or_else(|| {
             NoGuest::new(
                 "the server does not show the host of this connection",
@@ -436,7 +441,7 @@ impl Guest {
     fn rename(&self, expires: SystemTime) -> Result<String, String> {
         let (old, records) = (self.account(), Records::of(&self.home));
         let new = Account {
-            name: account::new_name(expires),
+            name: records::new_name(expires),
             host: old.host.clone(),
             views: old.views.clone(),
         };
@@ -446,7 +451,7 @@ impl Guest {
         let renamed = self.owner.administer(TIME_TO_MAKE).and_then(|mut conn| {
             let statement = format!("RENAME USER {} TO {}", old.quoted(), new.quoted());
             run_silently(&mut conn.driver, &statement)?;
-            let expiry = statements::password_expiry(expires);
+            let expiry = views::password_expiry(expires);
             let belt = format!("ALTER USER {} {expiry}", new.quoted());
             sweep::tolerated(run_silently(&mut conn.driver, &belt))
         });

@@ -11,13 +11,10 @@
 //! tables that are made later would come with it. Of a table of which columns are listed it gets a view ([`views`]).
 //! `SHOW VIEW` is never granted: a view's text tells of other tables.
 
-mod account;
-mod error;
 mod expand;
 mod lifecycle;
 mod proof;
 mod records;
-mod statements;
 mod sweep;
 mod views;
 

@@ -5,8 +5,8 @@
 
 use mysql::Conn;
 
-use super::account::Account;
 use super::expand::Readable;
+use super::records::Account;
 use crate::sqlweb::catalogue::{identifier, text};
 use crate::sqlweb::conn::{grants, masked, rows};
 use crate::sqlweb::error::DbError;

@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use mysql::Conn;
 
-use super::account::{self, Account, PREFIX};
 use super::proof;
+use super::records;
+use super::records::{Account, PREFIX};
 use super::records::{GRACE, Records};
 use crate::sqlweb::catalogue::{identifier, literal, text};
 use crate::sqlweb::conn::{DbConn, masked, rows, run_silently};
@@ -156,8 +157,8 @@ fn sweep_accounts(conn: &mut Conn, used: &HashSet<String>) -> Result<(), DbError
             },
             of(2).parse().unwrap_or(0),
         );
-        let is_over = account::expiry(&account.name).is_some_and(|at| has_ended(at, now));
-        let may_be_ours = is_over && account::is_plain_host(&account.host);
+        let is_over = records::expiry(&account.name).is_some_and(|at| has_ended(at, now));
+        let may_be_ours = is_over && records::is_plain_host(&account.host);
         if may_be_ours && !used.contains(&account.name) && only_reads(conn, &account)? {
             let ended = end(conn, &account).map(|_| {
                 log::info!("dropped the expired guest account {}", account.name);
@@ -185,7 +186,7 @@ fn sweep_views(conn: &mut Conn, used: &HashSet<String>) -> Result<(), DbError> {
     for row in listed {
         let name = text(&row, 0).unwrap_or_default();
         let now = text(&row, 1).and_then(|now| now.parse().ok()).unwrap_or(0);
-        let is_over = account::expiry(&name).is_some_and(|at| has_ended(at, now));
+        let is_over = records::expiry(&name).is_some_and(|at| has_ended(at, now));
         if is_over && !used.contains(&name) {
             let ended = drop_views(conn, &name).map(|_| {
                 log::info!("dropped {name}, the database of an expired guest's views");

@@ -6,11 +6,12 @@
 //! order which is of these columns too: that of the primary key where it is all lent, otherwise they are sorted.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
 
 use mysql::Conn;
 
-use super::error::NoGuest;
-use super::expand::Readable;
+use super::expand::{NoGuest, Readable};
+use super::records::{Account, native_hash};
 use crate::sqlweb::catalogue::{identifier, literal, text};
 use crate::sqlweb::conn::rows;
 use crate::sqlweb::error::DbError;
@@ -215,6 +216,112 @@ fn order(columns: &[(String, String)]) -> String {
     plain.chain(digests).collect::<Vec<_>>().join(", ")
 }
 
+const A_DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// How the statement that makes an account says its password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PasswordForm {
+    /// In clear. MySQL never writes that into its logs, where it puts `<secret>` or a hash.
+    ByPassword,
+    /// By its hash: the logs of MariaDB have every statement as it was sent.
+    ByHash,
+}
+
+impl PasswordForm {
+    /// The way that leaves no password in the server's logs.
+    pub(super) fn unlogged(dialect: &Dialect) -> Self {
+        if dialect.mariadb {
+            Self::ByHash
+        } else {
+            Self::ByPassword
+        }
+    }
+
+    /// The clause; the password has no quote in it.
+    fn by(self, password: &str) -> String {
+        match self {
+            Self::ByPassword => format!("IDENTIFIED BY '{password}'"),
+            Self::ByHash => format!("IDENTIFIED BY PASSWORD '{}'", native_hash(password)),
+        }
+    }
+}
+
+/// Makes the account with the password. Where the server knows it, the password ends after whole days of the account's
+/// life: a belt, should nobody come back to drop it.
+pub(super) fn create(
+    account: &Account,
+    password: &str,
+    identified: PasswordForm,
+    expires: SystemTime,
+    dialect: &Dialect,
+) -> String {
+    let by = identified.by(password);
+    let created = format!("CREATE USER {} {by}", account.quoted());
+    let first_with_expiry = if dialect.mariadb {
+        (10, 4, 3)
+    } else {
+        (5, 7, 6)
+    };
+    if dialect.version < first_with_expiry {
+        return created;
+    }
+    format!("{created} {}", password_expiry(expires))
+}
+
+/// The clause by which the password ends after whole days, when the account has ended.
+pub(super) fn password_expiry(expires: SystemTime) -> String {
+    let left = expires
+        .duration_since(SystemTime::now())
+        .unwrap_or_default();
+    let days = left.as_secs().div_ceil(A_DAY.as_secs()).clamp(1, 65_535);
+    format!("PASSWORD EXPIRE INTERVAL {days} DAY")
+}
+
+/// Lets the account read all of each table, a statement a table. A database's name has no wildcards in those.
+pub(super) fn grants<'a>(
+    account: &'a Account,
+    readable: &'a Readable,
+) -> impl Iterator<Item = String> + 'a {
+    readable.tables().map(|((database, table), _)| {
+        format!(
+            "GRANT SELECT ON {}.{} TO {}",
+            identifier(database),
+            identifier(table),
+            account.quoted()
+        )
+    })
+}
+
+/// Makes the account's views, and lets it read them and all that is lent whole.
+pub(super) fn lending(account: &Account, readable: &Readable, views: &[View]) -> Vec<String> {
+    let Some(database) = &account.views else {
+        return grants(account, readable).collect();
+    };
+    let made = format!("CREATE DATABASE {}", identifier(database));
+    let lent = through(readable, database);
+    std::iter::once(made)
+        .chain(views.iter().map(|view| view.create(database)))
+        .chain(grants(account, &lent))
+        .collect()
+}
+
+/// The database of views in what an administrator may run.
+pub(super) const FOR_VIEWS: &str = "guest_views";
+
+/// Statements that an administrator may run instead, with a name and a password of his own.
+pub(super) fn for_an_administrator(host: &str, readable: &Readable, views: &[View]) -> String {
+    let account = Account {
+        name: "guest".into(),
+        host: host.to_owned(),
+        views: (!views.is_empty()).then(|| FOR_VIEWS.to_owned()),
+    };
+    let created = format!("CREATE USER {} IDENTIFIED BY '…'", account.quoted());
+    let all: Vec<String> = std::iter::once(created)
+        .chain(lending(&account, readable, views))
+        .collect();
+    all.join("; ") + ";"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,5 +354,48 @@ mod tests {
         assert!(lent.has_column("shop", "orders", "x") && lent.has_column("v", "customers", "id"));
         assert!(!lent.has_column("shop", "customers", "id"));
         assert!(lent.has_column("v", "orders", "x") && !lent.has_column("v", "Orders", "x"));
+    }
+
+    fn account() -> Account {
+        Account {
+            name: "g".into(),
+            host: "127.0.0.1".into(),
+            views: None,
+        }
+    }
+
+    #[test]
+    fn names_cannot_leave_their_quotes_and_wildcards_mean_nothing() {
+        let mut readable = Readable::default();
+        readable.add("a_%", "t", None);
+        readable.add("x`y", "t`; DROP TABLE u; -- ", None);
+        let all: Vec<String> = grants(&account(), &readable).collect();
+        assert_eq!(
+            all,
+            [
+                "GRANT SELECT ON `a_%`.`t` TO 'g'@'127.0.0.1'",
+                "GRANT SELECT ON `x``y`.`t``; DROP TABLE u; -- ` TO 'g'@'127.0.0.1'",
+            ]
+        );
+        let told = for_an_administrator("%", &readable, &[]);
+        assert!(told.starts_with("CREATE USER 'guest'@'%' IDENTIFIED BY '…'; GRANT SELECT ON"));
+    }
+
+    #[test]
+    fn the_password_expires_where_the_server_knows_how() {
+        let soon = SystemTime::now() + Duration::from_secs(60);
+        let made = |dialect: &Dialect, expires| {
+            let by = PasswordForm::ByPassword;
+            create(&account(), "p", by, expires, dialect)
+        };
+        let modern = made(&Dialect::mysql((9, 7, 0)), soon);
+        assert!(
+            modern.ends_with(" PASSWORD EXPIRE INTERVAL 1 DAY"),
+            "{modern}"
+        );
+        let later = made(&Dialect::mariadb((11, 8, 0)), soon + 2 * A_DAY);
+        assert!(later.ends_with(" INTERVAL 3 DAY"), "{later}");
+        let old = made(&Dialect::mariadb((10, 3, 0)), soon);
+        assert_eq!(old, "CREATE USER 'g'@'127.0.0.1' IDENTIFIED BY 'p'");
     }
 }

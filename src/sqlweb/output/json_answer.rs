@@ -19,8 +19,8 @@ use serde_json::{Map, Value, json};
 
 use super::buffer::OutputBuffer;
 use super::cells::{self, RowWriter};
-use super::row_sink::{Flow, RowSink};
 use crate::sqlweb::results::{Done, TextRow, Warning};
+use crate::sqlweb::results::{Flow, RowSink};
 
 /// Where the answer is in its document.
 enum JsonPosition {

@@ -3,11 +3,10 @@
 mod buffer;
 mod cells;
 mod export;
-mod inserts;
 mod json_answer;
 mod lazy_stream;
-mod row_sink;
 
+pub(super) use super::results::{Flow, RowSink};
 pub(super) use buffer::OutputBuffer;
 pub(super) use cells::{kinds, sql};
 pub(super) use export::{ExportSink, Format, Layout, file_name};
@@ -15,4 +14,3 @@ pub(super) use export::{ExportSink, Format, Layout, file_name};
 pub(super) use json_answer::AnswerEnd;
 pub(super) use json_answer::{JsonAnswer, duration};
 pub(super) use lazy_stream::LazyStream;
-pub(super) use row_sink::{Flow, RowSink};

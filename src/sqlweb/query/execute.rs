@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::job::{Completed, Job, TextOrigin};
 use super::noted::noted;
 use super::raw;
-use super::row_count::{self, CountingSink};
-use super::statement::{self, RunContext};
+use super::row_count;
+use super::row_count::CountingSink;
+use super::statement;
+use super::statement::RunContext;
 use super::time_zone::{TimeZone, with_time_zone};
-use super::utf8;
 use crate::http::CancelToken;
 use crate::sqlweb::catalogue;
 use crate::sqlweb::conn::{
@@ -16,7 +17,8 @@ use crate::sqlweb::conn::{
     stoppable, stopped_when_gone,
 };
 use crate::sqlweb::error::{ApiError, DbError};
-use crate::sqlweb::gate::{self, Dialect, ReadOnlyStatement, StatementKind};
+use crate::sqlweb::gate;
+use crate::sqlweb::gate::{Dialect, ReadOnlyStatement, StatementKind};
 use crate::sqlweb::output::RowSink;
 use crate::sqlweb::record_sql;
 use crate::sqlweb::results::{Done, Warning};
@@ -220,10 +222,10 @@ fn returned_to(
 ) -> Result<Vec<Warning>, DbError> {
     let conn = lease.conn();
     let is_due = conn.charset_unsure && !service.options.readonly;
-    if !is_due || job.is_of_file() || utf8::reads_last(&job.sql) {
+    if !is_due || job.is_of_file() || raw::reads_last(&job.sql) {
         return Ok(Vec::new());
     }
-    let notes = utf8::return_to(conn)?;
+    let notes = raw::return_to(conn)?;
     let answer = rows(&mut conn.driver, "SELECT DATABASE()")?;
     conn.database_unsure = false;
     lease.keep_track(answer.first().and_then(|row| catalogue::text(row, 0)));
@@ -300,14 +302,14 @@ fn run_on(
                 run(job, &job.sql, sink, &context, conn, several)
             });
             let warnings = warnings.map_err(|error| explain_several(&dialect, job, error));
-            let may_leave = utf8::may_leave(&classified.kind, &job.sql);
+            let may_leave = raw::may_leave(&classified.kind, &job.sql);
             // A file's own character set holds to its end.
             conn.charset_unsure |=
-                job.is_of_file() && may_leave || utf8::may_leave_unseen(&classified.kind);
+                job.is_of_file() && may_leave || raw::may_leave_unseen(&classified.kind);
             if job.is_of_file() || !may_leave {
                 return warnings;
             }
-            warnings.and_then(|warnings| utf8::stay(conn, warnings))
+            warnings.and_then(|warnings| raw::stay(conn, warnings))
         }
     }
 }

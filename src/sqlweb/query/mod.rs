@@ -1,7 +1,6 @@
 //! The way of one statement from a request to its rows.
 
 mod budget;
-mod dump_job;
 mod execute;
 mod job;
 mod noted;
@@ -10,11 +9,10 @@ mod row_count;
 mod statement;
 mod tickets;
 mod time_zone;
-mod utf8;
 
 pub(super) use budget::{RowBudget, RowPermit};
-pub(super) use dump_job::DumpJob;
 pub(super) use execute::{dialect_now, enter, execute, execute_as};
+pub(super) use job::DumpJob;
 pub(super) use job::{Job, TextOrigin};
 pub(super) use noted::{note, verdict};
 pub(super) use statement::{RunContext, run};

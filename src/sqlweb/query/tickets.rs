@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::dump_job::DumpJob;
+use super::job::DumpJob;
 use super::job::Job;
 use crate::http::Response;
 use crate::sqlweb::error::ApiError;

@@ -8,26 +8,22 @@
 //! ```
 
 mod attempt;
-mod backoff;
-mod dial;
 mod failure;
 mod settings;
 mod state;
-mod timing;
 mod tunnel;
-mod way;
 
 pub(crate) use super::mux::Serve;
-pub(crate) use backoff::Pauses;
-pub(crate) use dial::GREETING;
+pub(crate) use attempt::GREETING;
 pub use failure::{Class, Failure, HostKeyChange};
+pub(crate) use settings::LastWays;
 pub(crate) use settings::OnNotice;
+pub use settings::Way;
 pub use settings::{
     Alternate, GONE_WITHIN, HostKeyCheck, KEEPALIVE, MAX_RETRY_INTERVAL, OnFailed, Settings,
 };
+pub use settings::{READY_WITHIN, Retries, Timeouts};
 pub use state::{Snapshot, Status};
-pub use timing::{READY_WITHIN, Retries, Timeouts};
+pub(crate) use tunnel::Pauses;
 pub(in crate::tunnel) use tunnel::Stopper;
 pub use tunnel::Tunnel;
-pub(crate) use way::LastWays;
-pub use way::Way;

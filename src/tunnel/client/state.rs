@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crossbeam_channel::{Receiver, Sender};
 
 use super::failure::{Class, Failure};
-use super::way::Way;
+use super::settings::Way;
 use crate::sync::Mutex;
 use crate::tunnel::mux::{Mux, Traffic};
 use crate::tunnel::ws::Cancel;

@@ -1,21 +1,21 @@
 //! One connection: the session, its WebSocket, its streams, its end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::buffers::BufferPool;
 use super::end::End;
-use super::options::Options;
 #[cfg(target_os = "linux")]
 use super::poller::Poller;
 use super::stream::Stream;
-use super::thread_pool::ThreadPool;
+use super::timers::Options;
 use super::timers::Timers;
 use super::token_bucket::TokenBucket;
-use crate::sync::{Condvar, Mutex, MutexGuard};
-use crate::tunnel::ssh::{self, ChannelId, ChannelOpenFailure, RequestId, Session, Writer};
+use crate::sync::{Condvar, Mutex, MutexGuard, Permits, Thread, spawn};
+use crate::tunnel::ssh;
+use crate::tunnel::ssh::{ChannelId, ChannelOpenFailure, RequestId, Session, Writer};
 use crate::tunnel::ws::WsWriter;
 
 /// Bytes that one stream moves before others of its holder have their turn, where those are held to a rate, 16 KiB.
@@ -256,5 +256,243 @@ impl Mux {
 
     pub(super) fn timers(&self) -> MutexGuard<'_, Timers> {
         self.timers.lock()
+    }
+}
+
+/// Bytes of a buffer, 64 KiB: two of the largest packets.
+const SIZE: usize = 64 * 1024;
+/// Unused buffers that are kept, 8 of 512 KiB together: as many streams as a small machine serves at
+/// the same moment.
+const KEPT: usize = 8;
+/// Buffers in use, 64 of 4 MiB together: more streams than that find no room in the output at the
+/// same moment, and wait just as well for a buffer.
+const MOST: usize = 64;
+
+/// Buffers that all streams of a connection share, so that idle ones have none.
+#[derive(Default)]
+pub(super) struct BufferPool {
+    buffers: Mutex<Buffers>,
+    returned: Condvar,
+}
+
+#[derive(Default)]
+struct Buffers {
+    kept: Vec<Box<[u8]>>,
+    used: usize,
+    waiting: usize,
+}
+
+impl BufferPool {
+    /// Waits while [`MOST`] are in use. Who holds one waits for the WebSocket at most, whose end comes
+    /// by a time limit of its own, and never for one stream's window.
+    pub(super) fn take(&self) -> Box<[u8]> {
+        let all_used = |buffers: &mut Buffers| buffers.used >= MOST;
+        let mut buffers = self.buffers();
+        if all_used(&mut buffers) {
+            buffers.waiting += 1;
+            buffers = self.returned.wait_while(buffers, all_used);
+            buffers.waiting -= 1;
+        }
+        buffers.used += 1;
+        let kept = buffers.kept.pop();
+        drop(buffers);
+        kept.unwrap_or_else(|| vec![0; SIZE].into_boxed_slice())
+    }
+
+    pub(super) fn give_back(&self, buffer: Box<[u8]>) {
+        let mut buffers = self.buffers();
+        buffers.used = buffers.used.saturating_sub(1);
+        if buffers.kept.len() < KEPT {
+            buffers.kept.push(buffer);
+        }
+        let is_wanted = buffers.waiting > 0;
+        drop(buffers);
+        if is_wanted {
+            self.returned.notify_one();
+        }
+    }
+
+    fn buffers(&self) -> MutexGuard<'_, Buffers> {
+        self.buffers.lock()
+    }
+}
+
+// Threads for streams. Most streams are short, and a new thread costs more than a short stream:
+// a few that have finished wait for the next.
+
+/// Threads of a connection that wait for work, 16: as many as finish at the same moment and are
+/// needed again the next.
+const KEPT_THREADS: usize = 16;
+/// Threads of a connection at work or waiting for it, 8192: two for each channel. Streams outlive
+/// their channels by a while, and a peer may open and close those as fast as it likes.
+const MOST_THREADS: usize = 8192;
+/// Time that a thread waits for work, 1 s.
+const IDLE: Duration = Duration::from_secs(1);
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The threads of one connection.
+#[derive(Default)]
+pub(super) struct ThreadPool(Arc<ThreadPoolState>);
+
+#[derive(Default)]
+struct ThreadPoolState {
+    threads: Permits,
+    jobs: Mutex<Jobs>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Jobs {
+    /// Never more than `waiting`: each of them has a thread that is about to take it.
+    queue: VecDeque<Job>,
+    waiting: usize,
+    closed: bool,
+}
+
+impl ThreadPool {
+    /// Runs `job` on a thread of its own. Never waits.
+    pub(super) fn run(&self, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let job: Job = Box::new(job);
+        let mut jobs = self.0.jobs();
+        if jobs.waiting > jobs.queue.len() {
+            jobs.queue.push_back(job);
+            drop(jobs);
+            self.0.wake.notify_one();
+            return Ok(());
+        }
+        drop(jobs);
+        let permit = self.0.threads.take(MOST_THREADS);
+        let permit =
+            permit.ok_or_else(|| io::Error::other("a connection has reached its thread limit"))?;
+        let pool = Arc::clone(&self.0);
+        // A thread because a stream waits for its socket; ends when it has had no work for a while.
+        spawn(Thread::TunnelStream, move || {
+            pool.work(job);
+            drop(permit);
+        })
+        .map(drop)
+    }
+
+    /// Threads end when they have finished, from now on.
+    pub(super) fn close(&self) {
+        self.0.jobs().closed = true;
+        self.0.wake.notify_all();
+    }
+}
+
+impl ThreadPoolState {
+    fn work(&self, first: Job) {
+        let mut next = Some(first);
+        while let Some(job) = next {
+            job();
+            next = self.next();
+        }
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut jobs = self.jobs();
+        if jobs.closed || jobs.waiting >= KEPT_THREADS {
+            return None;
+        }
+        jobs.waiting += 1;
+        let idle = |jobs: &mut Jobs| jobs.queue.is_empty() && !jobs.closed;
+        jobs = self.wake.wait_timeout_while(jobs, IDLE, idle);
+        jobs.waiting -= 1;
+        jobs.queue.pop_front()
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+        self.jobs.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crossbeam_channel::{Receiver, unbounded};
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn who_finds_none_waits_for_the_next_that_is_returned() {
+        let buffers = BufferPool::default();
+        let mut used: Vec<_> = (0..MOST).map(|_| buffers.take()).collect();
+        let (tell, told) = crossbeam_channel::bounded(1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| tell.send(buffers.take()).unwrap());
+            assert!(told.recv_timeout(Duration::from_millis(50)).is_err());
+            buffers.give_back(used.pop().unwrap());
+            let last = told.recv_timeout(Duration::from_secs(10)).unwrap();
+            used.push(last);
+        });
+        used.into_iter().for_each(|one| buffers.give_back(one));
+        let left = buffers.buffers();
+        assert_eq!((left.used, left.kept.len()), (0, KEPT));
+    }
+
+    const TIMEOUT: Duration = Duration::from_secs(10);
+
+    /// Waits until so many threads have nothing to do.
+    fn wait_idle(workers: &ThreadPool, count: usize) {
+        let until = Instant::now() + TIMEOUT;
+        while workers.0.jobs().waiting != count {
+            assert!(Instant::now() < until, "{}", workers.0.jobs().waiting);
+            std::thread::yield_now();
+        }
+    }
+
+    fn thread_of_next(workers: &ThreadPool) -> std::thread::ThreadId {
+        let (tell, told) = unbounded();
+        let job = move || tell.send(std::thread::current().id()).unwrap();
+        workers.run(job).unwrap();
+        told.recv_timeout(TIMEOUT).unwrap()
+    }
+
+    #[test]
+    fn a_thread_that_has_finished_takes_the_next_job() {
+        let workers = ThreadPool::default();
+        let first = thread_of_next(&workers);
+        wait_idle(&workers, 1);
+        assert_eq!(thread_of_next(&workers), first);
+    }
+
+    #[test]
+    fn every_job_has_a_thread_of_its_own_at_once() {
+        let workers = ThreadPool::default();
+        let (hold, held): (_, Receiver<()>) = unbounded();
+        let (tell, told) = unbounded();
+        for round in 0..3 {
+            for _ in 0..2 * KEPT_THREADS {
+                let (held, tell) = (held.clone(), tell.clone());
+                let job = move || {
+                    tell.send(()).unwrap();
+                    let _ = held.recv();
+                };
+                workers.run(job).unwrap();
+            }
+            for _ in 0..2 * KEPT_THREADS {
+                told.recv_timeout(TIMEOUT)
+                    .unwrap_or_else(|_| panic!("a job waits for another, in round {round}"));
+            }
+            for _ in 0..2 * KEPT_THREADS {
+                hold.send(()).unwrap();
+            }
+            wait_idle(&workers, KEPT_THREADS);
+        }
+    }
+
+    #[test]
+    fn idle_threads_end_when_it_is_closed_and_after_a_while() {
+        let workers = ThreadPool::default();
+        thread_of_next(&workers);
+        wait_idle(&workers, 1);
+        wait_idle(&workers, 0);
+        let workers = ThreadPool::default();
+        thread_of_next(&workers);
+        wait_idle(&workers, 1);
+        workers.close();
+        wait_idle(&workers, 0);
+        // Later work is still done.
+        thread_of_next(&workers);
     }
 }

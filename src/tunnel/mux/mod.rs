@@ -49,7 +49,6 @@
 //! over a call that waits. A transition of a stream returns its effects, and those are applied when
 //! the state is unlocked.
 
-mod buffers;
 mod carry_down;
 mod carry_up;
 mod connection;
@@ -57,7 +56,6 @@ mod end;
 mod flush;
 mod local_stream;
 mod opening;
-mod options;
 #[cfg(target_os = "linux")]
 mod poller;
 mod queue;
@@ -66,18 +64,15 @@ mod socket;
 mod stats;
 mod stream;
 mod stream_state;
-mod thread_pool;
 mod timers;
 mod token_bucket;
-mod wake_up;
-mod writer_thread;
 
 pub(super) use connection::Mux;
 pub(super) use end::End;
 pub(crate) use local_stream::Serve;
 pub use local_stream::{LocalStream, OpenError, StreamEnd};
-pub(super) use options::Options;
 pub(super) use run::{FAREWELL, Handler};
 pub use stats::{Traffic, VisitStats};
 pub(super) use timers::ANSWER_WITHIN;
+pub(super) use timers::Options;
 pub use token_bucket::TokenBucket;

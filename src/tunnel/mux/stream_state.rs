@@ -20,16 +20,14 @@
 //! There are no locks and threads here, and nothing but the sockets' own buffers is changed: each
 //! transition returns the [`Effects`] that `Mux::apply` has when the state is unlocked.
 
-use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use std::task;
 use std::time::{Duration, Instant};
+use std::{io, task};
 
 use super::queue::Queue;
 use super::socket::Socket;
 use super::stats::StreamPermit;
-use super::wake_up::WakeUp;
 use crate::net::Waker;
 
 /// Time for the peer to confirm a channel, 30 s: above the time it needs for its own connect.
@@ -564,6 +562,23 @@ impl StreamState {
 
     fn is_drained(&self) -> bool {
         self.queue.is_empty() && self.drain != Drain::Busy
+    }
+}
+
+/// Reader or writer that waits for a stream.
+pub(super) enum WakeUp {
+    /// A thread that polls this descriptor.
+    Poll(Arc<Waker>),
+    /// A task that carries many streams, and keeps a list of those that are ready.
+    Task(task::Waker),
+}
+
+impl WakeUp {
+    pub(super) fn wake(self) {
+        match self {
+            Self::Poll(waker) => waker.wake(),
+            Self::Task(waker) => waker.wake(),
+        }
     }
 }
 

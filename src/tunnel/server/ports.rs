@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use super::policy::PortAccess;
 
-use super::stats::{ServerStats, count};
+use super::clients::{ServerStats, count};
 use crate::http::source as source_of;
 use crate::net::Acceptor;
-use crate::net::resolve::resolve;
+use crate::net::authority::resolve;
 use crate::sync::{KeyedPermits, Mutex, MutexGuard, Permit, Permits, Thread};
 use crate::tunnel::mux::{LocalStream, Mux, OpenError};
 use crate::tunnel::remote::Remote;

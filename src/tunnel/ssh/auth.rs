@@ -2,12 +2,12 @@
 
 use zeroize::Zeroizing;
 
+use super::config;
 use super::error::Error;
 use super::event::Event;
-use super::limits;
+use super::names::Role;
 use super::names::{CONNECTION_SERVICE, NONE, PASSWORD, USERAUTH_SERVICE, msg};
 use super::output::Output;
-use super::role::Role;
 use super::wire::{Fields, Put};
 
 /// How far the login is.
@@ -54,7 +54,7 @@ impl Auth {
         password: &str,
         out: &mut Output,
     ) -> Result<(), Error> {
-        if user.len().max(password.len()) > limits::MAX_CREDENTIAL {
+        if user.len().max(password.len()) > config::MAX_CREDENTIAL {
             return Err(Error::Misuse("the user name or password is too long"));
         }
         let request = request(user, password);
@@ -168,7 +168,7 @@ impl Auth {
         if fields.string()? != CONNECTION_SERVICE.as_bytes() {
             return Err(Error::UnknownService);
         }
-        let method = fields.name(limits::MAX_NAME)?;
+        let method = fields.name(config::MAX_NAME)?;
         if method == NONE && !std::mem::replace(&mut tries.none, true) {
             refuse(out);
             *self = Self::Failed(tries);
@@ -180,7 +180,7 @@ impl Auth {
         }
         let password = fields.text()?;
         fields.end()?;
-        if user.len().max(password.len()) > limits::MAX_CREDENTIAL {
+        if user.len().max(password.len()) > config::MAX_CREDENTIAL {
             *self = tries.fail(out)?;
             return Ok(Event::Handled);
         }
@@ -192,7 +192,7 @@ impl Auth {
 impl LoginAttempts {
     fn fail(mut self, out: &mut Output) -> Result<Auth, Error> {
         self.failed += 1;
-        if self.failed >= limits::MAX_LOGIN_TRIES {
+        if self.failed >= config::MAX_LOGIN_TRIES {
             return Err(Error::TooManyAuthTries);
         }
         refuse(out);

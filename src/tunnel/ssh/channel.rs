@@ -1,7 +1,7 @@
 //! One channel: its stage, what may be sent on it, and its messages.
 
+use super::config;
 use super::error::Error;
-use super::limits;
 use super::names::msg;
 use super::output::Output;
 use super::window::Window;
@@ -78,7 +78,7 @@ impl Channel {
         self.remote = remote;
         self.send_window = window;
         let max_data = usize::try_from(max_data).unwrap_or(usize::MAX);
-        self.max_data = max_data.min(limits::MAX_DATA);
+        self.max_data = max_data.min(config::MAX_DATA);
         Ok(())
     }
 
@@ -112,9 +112,9 @@ impl Channel {
     ) -> bool {
         let head = self.data_head(piece.len());
         // Never ahead of this channel's own bulk data.
-        let small = whole <= limits::INTERACTIVE && self.queued == 0;
+        let small = whole <= config::INTERACTIVE && self.queued == 0;
         if !(small && out.interactive(&head, piece)) {
-            let room = limits::BULK_QUEUE_OF_ONE.saturating_sub(self.queued);
+            let room = config::BULK_QUEUE_OF_ONE.saturating_sub(self.queued);
             if piece.len() > room.min(out.bulk_room()).min(quantum) {
                 return false;
             }

@@ -13,10 +13,11 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::channel::{Channel, ChannelStage, WriteWait};
+use super::config;
+use super::config::ChannelLimits;
 use super::error::{ChannelOpenFailure, Error};
 use super::event::Event;
-use super::ids::ChannelId;
-use super::limits::{self, ChannelLimits};
+use super::names::ChannelId;
 use super::names::msg;
 use super::output::Output;
 use super::window::{Window, WindowBudget};
@@ -51,7 +52,7 @@ impl Channels {
         extra: &[u8],
         out: &mut Output,
     ) -> Result<ChannelId, Error> {
-        if extra.len() > limits::MAX_EXTRA || kind.len() > limits::MAX_NAME {
+        if extra.len() > config::MAX_EXTRA || kind.len() > config::MAX_NAME {
             return Err(Error::Misuse("the channel's target is too long"));
         }
         let (id, window) = self.add(ChannelStage::Opening)?;
@@ -85,7 +86,7 @@ impl Channels {
     ) -> Result<(), Error> {
         let remote = self.at_stage(channel, ChannelStage::Offered)?.remote;
         self.remove(channel.0);
-        refuse(out, remote, why, capped(text, limits::MAX_TEXT));
+        refuse(out, remote, why, capped(text, config::MAX_TEXT));
         Ok(())
     }
 
@@ -292,7 +293,7 @@ impl Channels {
         mut fields: Fields<'a>,
         out: &mut Output,
     ) -> Result<Event<'a>, Error> {
-        let kind = fields.name(limits::MAX_NAME)?;
+        let kind = fields.name(config::MAX_NAME)?;
         let remote = fields.uint32()?;
         let (window, max_data) = (fields.uint32()?, fields.uint32()?);
         let Ok((id, _)) = self.add(ChannelStage::Offered) else {
@@ -496,9 +497,9 @@ fn refuse(out: &mut Output, remote: u32, why: ChannelOpenFailure, text: &str) {
 
 /// Bytes of bulk data that a channel may queue each time it is woken, while others wait.
 /// Default 64 KiB: a batch.
-const QUANTUM: usize = limits::BATCH;
+const QUANTUM: usize = config::BATCH;
 
-/// [`limits::MAX_DATA`] as it is announced.
+/// [`config::MAX_DATA`] as it is announced.
 const MAX_DATA: u32 = 32 * 1024;
 
 const UNKNOWN_CHANNEL: Error = Error::Protocol("a message names a channel that is not open");

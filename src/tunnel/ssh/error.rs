@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::ids::ChannelId;
+use super::names::ChannelId;
 
 /// A failure of the protocol, of the peer, or of a call.
 ///

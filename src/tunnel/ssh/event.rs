@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::hostkey::HostKey;
-use super::ids::{ChannelId, RequestId};
+use super::names::{ChannelId, RequestId};
 
 /// One thing that happened. What it borrows lies in the reader's buffer.
 #[derive(PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! The protocol's numbers and names, each with where it is defined.
 
+use std::fmt;
+
 /// Message numbers (RFC 4250 §4.1.2; 7: RFC 8308 §2.3; 30, 31: RFC 8731 §3 by RFC 5656 §7.1).
 pub(super) mod msg {
     pub(in super::super) const DISCONNECT: u8 = 1;
@@ -80,3 +82,50 @@ pub(super) const CONNECTION_SERVICE: &str = "ssh-connection";
 pub(super) const PASSWORD: &str = "password";
 /// RFC 4252 §5.2.
 pub(super) const NONE: &str = "none";
+
+/// A channel, by this side's number. Numbers are not used again within 2^32 channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ChannelId(pub(super) u32);
+
+impl fmt::Display for ChannelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "channel {}", self.0)
+    }
+}
+
+/// A global request that awaits its reply, the peer's or this side's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub(super) u64);
+
+/// One end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Client,
+    Server,
+}
+
+impl Role {
+    /// The other end.
+    pub(super) fn peer(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+
+    /// The identification that this end sends (RFC 4253 §4.2).
+    pub(super) fn ident(self) -> &'static str {
+        match self {
+            Self::Client => CLIENT_IDENT,
+            Self::Server => SERVER_IDENT,
+        }
+    }
+
+    /// The name with which this end offers strict key exchange.
+    pub(super) fn strict_kex(self) -> &'static str {
+        match self {
+            Self::Client => STRICT_CLIENT,
+            Self::Server => STRICT_SERVER,
+        }
+    }
+}

@@ -14,8 +14,8 @@
 use std::collections::VecDeque;
 
 use super::cipher::SealingKey;
-use super::frame::{Form, Framer, OVERHEAD};
-use super::limits;
+use super::cipher::{Form, Framer, OVERHEAD};
+use super::config;
 
 /// New keys for the direction outward, from the packet after NEWKEYS on.
 pub(super) struct SealKeys {
@@ -132,7 +132,7 @@ impl Output {
     /// Queues a small data packet ahead of bulk data, if there is room for that.
     pub(super) fn interactive(&mut self, head: &[u8], data: &[u8]) -> bool {
         let needed = OVERHEAD + head.len() + data.len();
-        let fits = self.interactive + needed <= limits::INTERACTIVE_QUEUE;
+        let fits = self.interactive + needed <= config::INTERACTIVE_QUEUE;
         if fits {
             let before = self.urgent.len();
             self.urgent(&[head, data]);
@@ -166,7 +166,7 @@ impl Output {
 
     /// Bytes that bulk data may still take.
     pub(super) fn bulk_room(&self) -> usize {
-        limits::BULK_QUEUE.saturating_sub(self.bulk_bytes)
+        config::BULK_QUEUE.saturating_sub(self.bulk_bytes)
     }
 
     /// Bytes of control packets that wait.
@@ -206,7 +206,7 @@ impl Output {
     fn take_urgent(&mut self, batch: &mut Batch) -> bool {
         std::mem::swap(&mut batch.bytes, &mut self.urgent);
         self.interactive = 0;
-        self.bulk_is_next = batch.bytes.len() > limits::URGENT_SHARE;
+        self.bulk_is_next = batch.bytes.len() > config::URGENT_SHARE;
         true
     }
 
@@ -228,7 +228,7 @@ impl Output {
 }
 
 /// Bytes of a chunk: a batch, and what framing and the message's head add to its two packets.
-const CHUNK: usize = limits::BATCH + 2 * (OVERHEAD + 16);
+const CHUNK: usize = config::BATCH + 2 * (OVERHEAD + 16);
 
 impl Chunk {
     fn roomy() -> Self {

@@ -8,18 +8,15 @@ use std::io::Read;
 use std::ops::{DerefMut, Range};
 use std::time::Instant;
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::cipher::{LENGTH, OpeningKey, TAG};
 use super::error::Error;
 use super::event::Event;
-use super::ids::ChannelId;
-use super::input::Input;
-use super::names::msg;
-use super::role::Role;
+use super::names::{ChannelId, Role, msg};
 use super::session::{Message, Session};
 use super::wire::{Fields, wide};
-use super::{frame, ident, limits};
+use super::{cipher, config};
 
 /// Lock of the session for a caller of [`Reader::next`].
 trait SessionLock {
@@ -165,13 +162,13 @@ impl Reader {
 
     /// RFC 4253 §4.2; whether a line was dealt with.
     fn ident(&mut self, lines: usize, lock: &mut impl SessionLock) -> Result<bool, Error> {
-        let (state, length) = match ident::line(self.input.pending(), self.role)? {
-            ident::Line::Partial => (ReaderState::Ident(lines), 0),
-            ident::Line::Preface(_) if lines >= limits::MAX_PREFACE_LINES => {
+        let (state, length) = match line(self.input.pending(), self.role)? {
+            Line::Partial => (ReaderState::Ident(lines), 0),
+            Line::Preface(_) if lines >= config::MAX_PREFACE_LINES => {
                 return Err(Error::NotSsh);
             }
-            ident::Line::Preface(length) => (ReaderState::Ident(lines + 1), length),
-            ident::Line::Ident(text, length) => {
+            Line::Preface(length) => (ReaderState::Ident(lines + 1), length),
+            Line::Ident(text, length) => {
                 lock.session().kex.set_peer_ident(text);
                 (ReaderState::Packets, length)
             }
@@ -193,7 +190,7 @@ impl Reader {
         if let Some(open) = &mut self.open {
             open.open(self.sequence, packet)?;
         }
-        let payload = frame::payload(packet, length)?;
+        let payload = cipher::payload(packet, length)?;
         let size = packet.len();
         self.input.skip(size);
         self.length = None;
@@ -216,7 +213,7 @@ impl Reader {
         };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let aligned = length.saturating_add(counted).is_multiple_of(block);
-        if !aligned || !(8..=limits::MAX_PACKET).contains(&length) {
+        if !aligned || !(8..=config::MAX_PACKET).contains(&length) {
             // Under keys this is what damage looks like, too.
             return Err(match self.open {
                 Some(_) => Error::Corrupt,
@@ -273,9 +270,9 @@ impl Reader {
         }
         self.early += 1;
         let cap = if first {
-            limits::MAX_PACKETS_BEFORE_KEYS
+            config::MAX_PACKETS_BEFORE_KEYS
         } else {
-            limits::MAX_PACKETS_BEFORE_LOGIN
+            config::MAX_PACKETS_BEFORE_LOGIN
         };
         if self.early > cap {
             return Err(Error::Protocol("too many packets came before login"));
@@ -303,7 +300,7 @@ impl Reader {
         fields.bytes(between)?;
         let size = fields.string()?.len();
         fields.end()?;
-        if size > limits::MAX_DATA {
+        if size > config::MAX_DATA {
             return Err(Error::Protocol("a packet has more data than was allowed"));
         }
         let flow = self.flows.entry(id).or_default();
@@ -436,3 +433,163 @@ impl Drop for Reader {
 }
 
 const UNKNOWN_CHANNEL: Error = Error::Protocol("a message names a channel that is not open");
+
+/// A line of the input.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    /// Not complete yet.
+    Partial,
+    /// Text before the identification, this long with its end.
+    Preface(usize),
+    /// The identification without its end, and how long it is with it.
+    Ident(&'a [u8], usize),
+}
+
+/// Looks at the first line. Only a server may send others before its identification.
+pub(super) fn line(input: &[u8], role: Role) -> Result<Line<'_>, Error> {
+    let head = input.get(..config::MAX_IDENT).unwrap_or(input);
+    let Some(end) = head.iter().position(|byte| *byte == b'\n') else {
+        let is_other = role == Role::Server && !could_be_ident(head);
+        if is_other || head.len() == config::MAX_IDENT {
+            return Err(Error::NotSsh);
+        }
+        return Ok(Line::Partial);
+    };
+    let text = head.get(..end).expect("a position in it");
+    let text = text.strip_suffix(b"\r").unwrap_or(text);
+    if text.starts_with(PREFIX) {
+        return Ok(Line::Ident(text, end + 1));
+    }
+    match role {
+        Role::Client => Ok(Line::Preface(end + 1)),
+        Role::Server => Err(Error::NotSsh),
+    }
+}
+
+/// A chisel peer leaves the version out, so that nothing more can be asked for.
+const PREFIX: &[u8] = b"SSH-";
+
+fn could_be_ident(head: &[u8]) -> bool {
+    head.iter().zip(PREFIX).all(|(have, want)| have == want)
+}
+
+/// A buffer that is compacted when its end is near, and grows while reads fill it: whoever has not signed in holds little.
+pub(super) struct Input {
+    bytes: Zeroizing<Vec<u8>>,
+    start: usize,
+    end: usize,
+    /// The last read has filled it.
+    was_filled: bool,
+}
+
+impl Input {
+    /// Free bytes at the end below which the buffer is compacted. Default 64 KiB: a read
+    /// that large is worth a system call.
+    const LEAST_SPACE: usize = 64 * 1024;
+    /// Bytes that it begins with. Default 8 KiB: more than a handshake sends at once.
+    const FIRST: usize = 8 * 1024;
+    /// It grows to so many times its size.
+    const GROWTH: usize = 4;
+
+    pub(super) fn new() -> Self {
+        Self {
+            bytes: Zeroizing::new(vec![0; Self::FIRST]),
+            start: 0,
+            end: 0,
+            was_filled: false,
+        }
+    }
+
+    pub(super) fn space(&mut self) -> &mut [u8] {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.bytes.len() - self.end < Self::LEAST_SPACE && self.start > 0 {
+            self.bytes.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        if std::mem::take(&mut self.was_filled) && self.bytes.len() < config::INPUT {
+            let size = config::INPUT.min(Self::GROWTH * self.bytes.len());
+            let mut grown = Zeroizing::new(vec![0; size]);
+            let (kept, _) = grown.split_at_mut(self.end);
+            kept.copy_from_slice(self.at(0..self.end));
+            self.bytes = grown;
+        }
+        self.bytes
+            .get_mut(self.end..)
+            .expect("the end lies in the buffer")
+    }
+
+    pub(super) fn mark_filled(&mut self, bytes: usize) {
+        self.end = (self.end + bytes).min(self.bytes.len());
+        self.was_filled = self.end == self.bytes.len();
+    }
+
+    /// All that waits.
+    pub(super) fn pending(&self) -> &[u8] {
+        self.at(self.start..self.end)
+    }
+
+    /// The first `count` bytes that wait, and where they are; none when there are fewer.
+    pub(super) fn front(&mut self, count: usize) -> Option<(&mut [u8], usize)> {
+        let start = self.start;
+        let bytes = self.at_mut(start..self.end).get_mut(..count)?;
+        Some((bytes, start))
+    }
+
+    /// The first `count` bytes have been dealt with; they stay where they are until
+    /// [`Input::space`].
+    pub(super) fn skip(&mut self, count: usize) {
+        self.start = (self.start + count).min(self.end);
+    }
+
+    pub(super) fn at(&self, range: Range<usize>) -> &[u8] {
+        self.bytes.get(range).expect("a range of the buffer")
+    }
+
+    pub(super) fn at_mut(&mut self, range: Range<usize>) -> &mut [u8] {
+        self.bytes.get_mut(range).expect("a range of the buffer")
+    }
+
+    #[cfg(test)]
+    pub(super) fn all(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_kept_as_sent_without_its_end() {
+        for (input, text) in [
+            ("SSH-chisel-v3-server\r\nrest", "SSH-chisel-v3-server"),
+            ("SSH-2.0-x comment \n", "SSH-2.0-x comment "),
+            ("SSH-2.0-x\r\r\n", "SSH-2.0-x\r"),
+        ] {
+            let found = line(input.as_bytes(), Role::Client).unwrap();
+            let end = input.find('\n').unwrap() + 1;
+            assert_eq!(found, Line::Ident(text.as_bytes(), end));
+        }
+    }
+
+    #[test]
+    fn a_client_skips_lines_and_a_server_does_not() {
+        assert_eq!(line(b"hello\r\nSSH-", Role::Client), Ok(Line::Preface(7)));
+        assert_eq!(line(b"hello\r\nSSH-", Role::Server), Err(Error::NotSsh));
+        assert_eq!(line(b"G", Role::Server), Err(Error::NotSsh));
+        assert_eq!(line(b"SS", Role::Server), Ok(Line::Partial));
+    }
+
+    #[test]
+    fn a_line_has_at_most_255_bytes() {
+        let longest = [b"SSH-".as_slice(), &[b'x'; 249], b"\r\n"].concat();
+        assert!(matches!(
+            line(&longest, Role::Server),
+            Ok(Line::Ident(_, 255))
+        ));
+        let longer = [b"SSH-".as_slice(), &[b'x'; 250], b"\r\n"].concat();
+        assert_eq!(line(&longer, Role::Server), Err(Error::NotSsh));
+        assert_eq!(line(&longer[..254], Role::Client), Ok(Line::Partial));
+    }
+}

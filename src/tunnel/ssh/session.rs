@@ -7,23 +7,21 @@
 //!                          └───────────── KEXINIT of either side ────────┘
 //! ```
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::auth::Auth;
 use super::channels::Channels;
+use super::config;
 use super::config::Config;
 use super::error::{ChannelOpenFailure, DisconnectReason, Error};
 use super::event::Event;
-use super::global_requests::GlobalRequests;
 use super::hostkey::ServerKey;
-use super::ids::{ChannelId, RequestId};
+use super::kex::Proposal;
 use super::kex::{KeyExchange, OpenKeys};
-use super::limits;
-use super::names::msg;
-use super::negotiate::Proposal;
+use super::names::{ChannelId, RequestId, Role, msg};
 use super::output::{Batch, Output};
-use super::role::Role;
 use super::wire::{Fields, Put, capped, printable, wide};
 
 /// The state of one connection: keep it behind one lock, shared by all threads that use it.
@@ -131,7 +129,7 @@ impl Session {
         }
         let mut message = vec![msg::DISCONNECT];
         message.put_u32(reason.code());
-        message.put_string(capped(text, limits::MAX_TEXT).as_bytes());
+        message.put_string(capped(text, config::MAX_TEXT).as_bytes());
         message.put_string(b"");
         self.out.end(&message);
         self.ended = true;
@@ -333,7 +331,7 @@ impl Session {
         Fields::after_kind(payload).end()?;
         let again = self.keys_since.replace(now).is_some();
         let moved = received + std::mem::take(&mut self.moved);
-        if again && self.kex.is_theirs() && moved < limits::REKEY_WORTH {
+        if again && self.kex.is_theirs() && moved < config::REKEY_WORTH {
             self.pace_rekeys(now)?;
         }
         self.kex.finish(again)
@@ -342,8 +340,8 @@ impl Session {
     /// One more exchange that the peer wanted of keys which were hardly used. Each costs as much as a login.
     fn pace_rekeys(&mut self, now: Instant) -> Result<(), Error> {
         let paced = self.rekeys_paced.map_or(now, |paced| paced.max(now));
-        self.rekeys_paced = Some(paced + limits::REKEY_PAUSE);
-        if paced > now + limits::REKEY_AHEAD {
+        self.rekeys_paced = Some(paced + config::REKEY_PAUSE);
+        if paced > now + config::REKEY_AHEAD {
             return Err(Error::Protocol("the keys are changed over and over"));
         }
         Ok(())
@@ -391,7 +389,7 @@ impl Session {
 
     /// Checks that the peer reads what it is told, instead of filling memory with it.
     fn check_answers(&self) -> Result<(), Error> {
-        if self.out.answers() > limits::URGENT_QUEUE {
+        if self.out.answers() > config::URGENT_QUEUE {
             return Err(Error::Flooded);
         }
         Ok(())
@@ -438,6 +436,123 @@ fn disconnected(mut fields: Fields<'_>) -> Result<Event<'static>, Error> {
     let text = fields.string().unwrap_or_default();
     Err(Error::Disconnected {
         code,
-        text: printable(text, limits::MAX_TEXT),
+        text: printable(text, config::MAX_TEXT),
     })
+}
+
+/// The requests of both sides that await their answer.
+#[derive(Default)]
+pub(super) struct GlobalRequests {
+    ours: VecDeque<(RequestId, Instant)>,
+    /// Theirs, with the answer where it waits for an earlier one.
+    theirs: VecDeque<(RequestId, Option<Vec<u8>>)>,
+    next: u64,
+    /// The last ones. Their least is closest to the network's own: the others have waited
+    /// behind data.
+    round_trips: [Option<Duration>; 8],
+    answers: usize,
+}
+
+impl GlobalRequests {
+    /// This side asks.
+    pub(super) fn request(
+        &mut self,
+        name: &str,
+        data: &[u8],
+        now: Instant,
+        out: &mut Output,
+    ) -> Result<RequestId, Error> {
+        if data.len() > config::MAX_EXTRA || name.len() > config::MAX_NAME {
+            return Err(Error::Misuse("the request is too long"));
+        }
+        if self.ours.len() >= config::MAX_REQUESTS {
+            return Err(Error::Exhausted("requests without an answer"));
+        }
+        let mut head = vec![msg::GLOBAL_REQUEST];
+        head.put_string(name.as_bytes());
+        head.put_bool(true);
+        out.urgent(&[&head, data]);
+        let id = self.id();
+        self.ours.push_back((id, now));
+        Ok(id)
+    }
+
+    /// Requests of this side that await their answer.
+    pub(super) fn unanswered(&self) -> usize {
+        self.ours.len()
+    }
+
+    /// This side answers; the answer waits for those to earlier requests.
+    pub(super) fn reply(
+        &mut self,
+        id: RequestId,
+        success: bool,
+        data: &[u8],
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        if data.len() > config::MAX_EXTRA {
+            return Err(Error::Misuse("the reply is too long"));
+        }
+        let slot = self.theirs.iter_mut().find(|(of, _)| *of == id);
+        let Some((_, answer @ None)) = slot else {
+            return Err(Error::Misuse("no such request awaits a reply"));
+        };
+        let kind = if success {
+            msg::REQUEST_SUCCESS
+        } else {
+            msg::REQUEST_FAILURE
+        };
+        *answer = Some([&[kind], data].concat());
+        while let Some((_, Some(message))) = self.theirs.front() {
+            out.urgent(&[message]);
+            self.theirs.pop_front();
+        }
+        Ok(())
+    }
+
+    /// The least round trip among the last answers; absent before the first.
+    pub(super) fn round_trip(&self) -> Option<Duration> {
+        self.round_trips.iter().flatten().min().copied()
+    }
+
+    fn id(&mut self) -> RequestId {
+        self.next += 1;
+        RequestId(self.next)
+    }
+
+    /// The peer asks.
+    pub(super) fn asked<'a>(&mut self, mut fields: Fields<'a>) -> Result<Event<'a>, Error> {
+        let name = fields.name(config::MAX_NAME)?;
+        let wants_reply = fields.boolean()?;
+        if wants_reply && self.theirs.len() >= config::MAX_REQUESTS {
+            return Err(Error::Flooded);
+        }
+        let id = wants_reply.then(|| self.id());
+        self.theirs.extend(id.map(|id| (id, None)));
+        let data = fields.rest();
+        Ok(Event::GlobalRequest { id, name, data })
+    }
+
+    /// The peer answers. RFC 4254 §4: in the order of the requests.
+    pub(super) fn answered<'a>(
+        &mut self,
+        success: bool,
+        data: &'a [u8],
+        now: Instant,
+    ) -> Result<Event<'a>, Error> {
+        let (id, since) = self
+            .ours
+            .pop_front()
+            .ok_or(Error::Protocol("a reply came without a request"))?;
+        let round_trip = now.saturating_duration_since(since);
+        let next = self.answers % self.round_trips.len();
+        *self.round_trips.get_mut(next).expect("below its length") = Some(round_trip);
+        self.answers = next + 1;
+        Ok(Event::RequestReply {
+            id,
+            success,
+            data,
+            round_trip,
+        })
+    }
 }

@@ -13,7 +13,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::limits::ChannelLimits;
+use super::config::ChannelLimits;
 use super::wire::wide;
 use crate::sync::part_of_memory;
 

@@ -360,7 +360,7 @@ impl std::error::Error for DialError {
     }
 }
 
-/// Why [`accept`](super::accept()) gave up on a connection. Only the log hears of it.
+/// Why [`accept`](super::handshake()) gave up on a connection. Only the log hears of it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AcceptError {

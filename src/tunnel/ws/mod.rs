@@ -27,37 +27,31 @@
 //! over a `handshake` stream; `frames` holds the rules of frames, without sockets; `socket` the
 //! system calls; `reader` and `writer` the two halves over one `shared_socket`.
 
-mod accept;
-mod cancel;
 mod dial;
 mod endpoint;
 mod error;
 mod frames;
 mod handshake;
-mod limits;
 mod proxy;
 mod reader;
-mod resolve;
 mod shared_socket;
 pub(super) mod socket;
-mod socks;
 mod tls;
 mod upgrade;
-mod writer;
 
-pub use accept::{AcceptOptions, Accepted, accept, accept_request};
-pub use cancel::{Cancel, Watch};
 pub use dial::{DialOptions, Timeouts, dial};
 pub use endpoint::Endpoint;
 pub(crate) use error::NO_NAME;
 pub use error::{AcceptError, CertificateProblem, ConnectStage, DialError, FrameError};
-pub use limits::{
+pub use frames::{
     CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_FRAME, MAX_HEAD, RESOLVE_TIMEOUT, WRITE_STALL,
 };
+pub use handshake::{AcceptOptions, Accepted, accept, accept_request};
 pub(crate) use proxy::ProxyKind;
 pub use proxy::{PROXY_VARIABLES, Proxy, ProxyChoice, environment_proxy, network_variables};
 pub use reader::WsReader;
+pub use shared_socket::{Counters, WsWriter};
+pub use socket::{Cancel, Watch};
 pub(crate) use tls::https_failure;
 pub use tls::{ServerTls, Tls, authorities};
 pub use upgrade::{Header, UpgradeRequest};
-pub use writer::{Counters, WsWriter};

@@ -13,10 +13,10 @@ use tungstenite::protocol::frame::coding::{Control, OpCode};
 
 use super::error::FrameError;
 use super::frames::{self, FrameParser, Mask};
-use super::limits::{AHEAD, RECORDS};
+use super::frames::{AHEAD, RECORDS};
 use super::shared_socket::SharedSocket;
+use super::shared_socket::WsWriter;
 use super::socket;
-use super::writer::WsWriter;
 use crate::sync::Mutex;
 
 /// Receives from a WebSocket; it belongs to one thread. Dropping it shuts the WebSocket down, since

@@ -15,7 +15,7 @@ use rustls::{
 };
 
 use super::error::{CertificateProblem, DialError};
-use super::limits::MAX_CA_FILE;
+use super::frames::MAX_CA_FILE;
 use crate::net::certificate::Verifier;
 use crate::net::in_words;
 

@@ -4,8 +4,8 @@
 
 use postern::http::Limits;
 use postern::http::h1::body::Body;
+use postern::http::h1::head::Target;
 use postern::http::h1::head::{Head, HeadScan};
-use postern::http::h1::target::Target;
 
 /// The verdict, and what a body makes of the bytes after the head.
 fn read(input: &[u8], split: usize) -> Option<(Head, usize)> {

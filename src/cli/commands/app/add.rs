@@ -4,19 +4,18 @@ use serde_json::Value;
 
 use super::connect;
 use super::connecting::Patience;
-use super::select::{called, enroll, named, unsaved};
-use super::warning;
+use super::listing::{called, enroll, named, unsaved};
 use crate::api::App;
 use crate::cli::args::app::{ADD, AND_CONNECT, DB_PASS, DISPLAY_NAME, READWRITE, REPLACE};
 use crate::cli::args::command::{Command, Parsed};
-use crate::cli::args::flags::{GUEST, NAME, SITE_NAME};
+use crate::cli::args::command::{GUEST, NAME, SITE_NAME};
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, quoted, warn};
-use crate::cli::fields::{self, Fields, text};
-use crate::cli::link;
+use crate::cli::failure::{print, print_json};
+use crate::cli::fields::{Fields, text};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::{print, print_json};
 use crate::cli::serve::data_dir;
+use crate::cli::{fields, link};
 use crate::manager::ServerUrl;
 use crate::manager::protocol::Protocol;
 
@@ -51,7 +50,7 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
         None => manager.add(&fields),
     };
     let added = added.map_err(unsaved)?;
-    warning::print(&added);
+    print_warning(&added);
     if connects {
         return connect_it(&manager, &added, parsed);
     }
@@ -160,6 +159,39 @@ pub(super) fn guest_only_reads(
         _ => return Ok(()),
     };
     Err(command.usage(format!("--guest creates a read-only account: {what}")))
+}
+
+/// Warns if a database was added with flags that reduce its protection.
+pub(super) fn print_warning(app: &App) {
+    if let Some((what, given)) = less_protection(app) {
+        warn(&format!("once connected, {what} ({given})"));
+    }
+}
+
+/// Warns if an imported database has reduced protection.
+pub(super) fn of_imported(app: &App) -> Option<String> {
+    let (what, _) = less_protection(app)?;
+    Some(format!("once connected, {what}"))
+}
+
+/// Describes what visitors can do, and the flags that allow it.
+fn less_protection(app: &App) -> Option<(&'static str, &'static str)> {
+    match (app.invisible, app.db_readonly) {
+        _ if !app.protocol.is_database() => None,
+        (true, true) => None,
+        (true, false) => Some((
+            "anyone with the code can change and delete data",
+            "--readwrite",
+        )),
+        (false, true) => Some((
+            "anyone who knows the address can read the database without a code",
+            "--visible",
+        )),
+        (false, false) => Some((
+            "anyone who knows the address can read, change and delete data without a code",
+            "--visible and --readwrite",
+        )),
+    }
 }
 
 #[cfg(test)]

@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::select::{called, selected};
+use super::listing::{called, selected};
 use crate::api::App;
 use crate::cli::args::app::NEW;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::flags::QR;
+use crate::cli::args::command::QR;
 use crate::cli::failure::{Failure, UNREACHABLE};
+use crate::cli::failure::{print, print_json_line};
 use crate::cli::link;
 use crate::cli::manager_client::Manager;
-use crate::cli::output::{print, print_json_line};
 use crate::cli::serve::data_dir;
 use crate::http::Method;
 

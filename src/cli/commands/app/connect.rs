@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 
 use super::connecting::{Patience, wait_connected};
 use super::listing::extending;
-use super::select::{called, selected};
+use super::listing::{called, selected};
 use crate::api::ConnectionState::{Disconnected, Idle};
 use crate::api::{App, ConnectResult};
 use crate::cli::args::app::{ALL, CONNECT, NO_WAIT, RECONNECT, TIMEOUT};
 use crate::cli::args::command::{Command, Parsed};
-use crate::cli::args::flags::{QR, SITE_NAME};
+use crate::cli::args::command::{QR, SITE_NAME};
 use crate::cli::args::table::QUIET;
 use crate::cli::args::values::whole_seconds;
 use crate::cli::failure::{Failure, printable, warn};
+use crate::cli::failure::{print, print_json, print_json_line};
 use crate::cli::link;
 use crate::cli::manager_client::Manager;
-use crate::cli::output::{print, print_json, print_json_line};
+use crate::cli::serve::SignalWatch;
 use crate::cli::serve::data_dir;
-use crate::cli::signals::SignalWatch;
 use crate::manager::EXTEND;
 
 /// Seconds that may be chosen: up to a day.

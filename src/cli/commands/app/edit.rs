@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
+use super::add;
 use super::add::guest_only_reads;
-use super::select::{enroll, selected, unsaved};
+use super::listing::{enroll, selected, unsaved};
 use super::show;
-use super::warning;
 use crate::api::App;
 use crate::cli::args::app::{ADDRESS, DB_PASS, DB_USER, EDIT};
+use crate::cli::args::command::ENROLL_TOKEN;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::flags::ENROLL_TOKEN;
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
+use crate::cli::failure::print_json_line;
 use crate::cli::failure::{Failure, warn};
 use crate::cli::fields::{self, Fields, text};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print_json_line;
 use crate::cli::serve::data_dir;
 
 pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
@@ -43,7 +43,7 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
         guest_only_reads(&EDIT, parsed, &fields)?;
         fields::checked(&EDIT, &fields)?;
         let after = manager.replace(&before.id, &fields).map_err(unsaved)?;
-        warning::print(&after);
+        add::print_warning(&after);
         if let Some(warning) = show::warning(&after) {
             warn(&warning);
         }

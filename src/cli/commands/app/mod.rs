@@ -8,12 +8,9 @@ mod connect;
 pub(super) mod connecting;
 mod edit;
 mod listing;
-mod sealing;
-mod select;
 mod show;
 mod transfer;
 pub(super) mod trust;
-mod warning;
 
 use crate::cli::args::app::{
     ADD, CODE, CONNECT, DISCONNECT, EDIT, EXPORT, GROUP, IMPORT, LIST, QR_CODE, RECONNECT, RELEASE,
@@ -21,14 +18,14 @@ use crate::cli::args::app::{
 };
 use crate::cli::args::command::Parsed;
 use crate::cli::columns::print_list;
+use crate::cli::failure::print_json_line;
 use crate::cli::failure::{Failure, quoted, warn};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::print_json_line;
 use crate::cli::serve::data_dir;
 use crate::store::AuditSets;
+pub(crate) use listing::find;
+use listing::{called, selected};
 pub(crate) use listing::{end, is_expired, row};
-pub(crate) use select::find;
-use select::{called, selected};
 
 /// Text for an empty list.
 pub(crate) const NO_APPS: &str = "No applications yet. 'postern app add http 3000' adds one.";

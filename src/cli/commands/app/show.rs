@@ -5,14 +5,14 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::listing;
-use super::select::{called, selected};
+use super::listing::{called, selected};
 use crate::api::{App, ConnectResult, Exposed};
 use crate::cli::args::command::Parsed;
 use crate::cli::clock::Zone;
+use crate::cli::failure::print;
 use crate::cli::failure::{Failure, printable};
 use crate::cli::link;
 use crate::cli::manager_client::{Manager, is_same_server};
-use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::manager::apps::fields::FIELDS;
 use crate::plugin::tables_and_views;

@@ -5,13 +5,13 @@ use std::io::{BufRead, IsTerminal};
 
 use serde_json::json;
 
-use super::select::{called, find};
+use super::listing::{called, find};
 use crate::api::HostKey;
 use crate::cli::args::app::YES;
 use crate::cli::args::command::Parsed;
 use crate::cli::failure::{Failure, REFUSED, printable, quoted, say};
+use crate::cli::failure::{print, print_json_line};
 use crate::cli::manager_client::Manager;
-use crate::cli::output::{print, print_json_line};
 use crate::cli::serve::data_dir;
 
 /// Error with both fingerprints and the command to run, as in `app trust shop`.

@@ -1,20 +1,23 @@
 //! Checks of this machine: the per-user directory and its files, ports, the clock, the plugin.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+use std::{fs, io};
 
-use super::finding::Finding;
+use serde_json::{Value, json};
+
+use crate::cli::failure::printable;
 use crate::cli::manager_client::Manager;
-use crate::cli::port_holder;
+use crate::cli::serve;
 use crate::manager::app::AppConfig;
 use crate::manager::app_store::AppStore;
 use crate::manager::server_store::{ServerList, ServerStore};
+use crate::net::in_words;
 use crate::plugin::Registry;
-use crate::relay::{self, StateError};
+use crate::relay;
+use crate::relay::StateError;
 use crate::store::time::{parse_rfc3339, rfc3339};
 use crate::store::{CredentialStore, Credentials, DataDir, Error, files_set_aside, key_file};
 
@@ -221,7 +224,7 @@ pub(super) fn ports(home: &DataDir) -> Vec<Finding> {
         let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
     };
-    let of_port = |(port, what): &(u16, &str)| match port_holder::of_loopback(*port) {
+    let of_port = |(port, what): &(u16, &str)| match serve::of_loopback(*port) {
         // The system may not tell who listens.
         None if is_in_use(*port) => Finding::note(
             "port",
@@ -302,5 +305,82 @@ pub(super) fn plugin(home: &DataDir, files: &StateFiles) -> Finding {
         }
         Ok(false) => Finding::note(CHECK, "mysql is not added", HINT),
         Err(error) => Finding::wrong(CHECK, error.to_string(), error.hint()),
+    }
+}
+
+/// Result of one check.
+pub(super) struct Finding {
+    /// Name of the check.
+    check: &'static str,
+    pub(super) state: Severity,
+    text: String,
+    /// Suggested fix.
+    hint: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Severity {
+    Good,
+    /// It may be meant.
+    Note,
+    Wrong,
+}
+
+impl Finding {
+    pub(super) fn good(check: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            check,
+            state: Severity::Good,
+            text: in_words(text.into()),
+            hint: None,
+        }
+    }
+
+    pub(super) fn note(
+        check: &'static str,
+        text: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self {
+            state: Severity::Note,
+            hint: Some(hint.into()),
+            ..Self::good(check, text)
+        }
+    }
+
+    pub(super) fn wrong(
+        check: &'static str,
+        text: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self {
+            state: Severity::Wrong,
+            ..Self::note(check, text, hint)
+        }
+    }
+
+    pub(super) fn word(&self) -> &'static str {
+        match self.state {
+            Severity::Good => "ok",
+            Severity::Note => "note",
+            Severity::Wrong => "WRONG",
+        }
+    }
+
+    pub(super) fn lines(&self) -> String {
+        let mut lines = format!(
+            "{:7}{}: {}\n",
+            self.word(),
+            self.check,
+            printable(&self.text)
+        );
+        if let Some(hint) = &self.hint {
+            lines.push_str(&format!("       {}\n", printable(hint)));
+        }
+        lines
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({"check": self.check, "state": self.word().to_lowercase(), "text": self.text, "hint": self.hint})
     }
 }

@@ -1,29 +1,30 @@
 //! `postern mysql [target]`: opens the web SQL client.
 
-mod client;
-pub(in crate::cli::commands) mod prompt;
-mod settings;
-mod share;
-
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use crossbeam_channel::{RecvTimeoutError, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use settings::{SHARED_QUERY_TIMEOUT, Settings};
+use share::ShareRequest;
 
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::mysql::{COMMAND, NO_OPEN, VERBOSE};
 use crate::cli::commands::sharing::progress;
-use crate::cli::failure::{Failure, printable, say, warn};
-use crate::cli::output::print;
-use crate::cli::signals::SignalWatch;
+use crate::cli::failure::{Failure, print, printable, say, warn};
+use crate::cli::serve::SignalWatch;
 use crate::cli::{browser, logging, serve};
-use crate::plugin::{Database, NotServed, Plugin, Served, tables_and_views};
-use crate::sqlweb::{self, Options, StartError, Target, TlsMode, WebClient};
+use crate::plugin::{Database, GuestInForce, NotServed, Plugin, Served, SignIn, tables_and_views};
+use crate::sqlweb;
+use crate::sqlweb::{Options, StartError, Target, TlsMode, WebClient};
 use crate::store::DataDir;
 use crate::sync::{Thread, spawn};
-use settings::{SHARED_QUERY_TIMEOUT, Settings};
-use share::ShareRequest;
+use crate::tunnel::client::Serve;
+
+pub(in crate::cli::commands) mod prompt;
+mod settings;
+mod share;
 
 /// The database user where an application names none.
 const DEFAULT_USER: &str = "root";
@@ -245,4 +246,67 @@ fn announcement(running: &WebClient, readonly: bool, is_shared: bool) -> String 
         format!("Guest account: {reads}\n")
     });
     format!("Web client: {}\nMode: {mode}\n{guest}{auth}", running.url)
+}
+
+impl Served for Arc<WebClient> {
+    fn address(&self) -> SocketAddr {
+        WebClient::address(self)
+    }
+
+    fn streams(&self) -> Serve {
+        let server = WebClient::streams(self);
+        Arc::new(move |stream| {
+            let end = stream.ender();
+            server.serve(stream, end);
+        })
+    }
+
+    fn url(&self) -> String {
+        self.auth_url.as_ref().unwrap_or(&self.url).clone()
+    }
+
+    fn set_code(&self, code: &str) {
+        self.set_guest_code(code);
+    }
+
+    fn allow_host(&self, host: &str, is_https: bool) -> Result<(), String> {
+        let hosts = self.hosts();
+        let allowed = match is_https {
+            true => hosts.allow_https(host),
+            false => hosts.allow(host),
+        };
+        allowed.map_err(|error| error.to_string())
+    }
+
+    fn disallow_host(&self, host: &str) {
+        self.hosts().disallow(host);
+    }
+
+    fn believe_origins(&self, is_ours: bool) {
+        WebClient::believe_origins(self, is_ours);
+    }
+
+    fn set_end(&self, expires: SystemTime) {
+        WebClient::set_end(self, expires);
+    }
+
+    fn guest(&self) -> Option<Arc<GuestInForce>> {
+        WebClient::guest(self)
+    }
+
+    fn sign_in(&self) -> SignIn {
+        let sign_in = WebClient::sign_in(self);
+        Arc::new(move || sign_in().map_err(|error| printable(&error)))
+    }
+
+    fn missed(&self) -> Receiver<()> {
+        WebClient::missed(self)
+    }
+
+    /// Unless somebody else has it too, who stops it.
+    fn stop(self: Box<Self>) {
+        if let Some(client) = Arc::into_inner(*self) {
+            client.stop();
+        }
+    }
 }

@@ -200,7 +200,7 @@ impl Prompt for Stdin {
                 Ok(None)
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                crate::cli::signals::die_of_interrupt()
+                crate::cli::serve::die_of_interrupt()
             }
             Err(error) => Err(error),
         }

@@ -9,8 +9,8 @@ use crossbeam_channel::Receiver;
 use serde_json::json;
 use zeroize::Zeroizing;
 
+use crate::cli::args::command::GUEST;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::flags::GUEST;
 use crate::cli::args::table::mysql::{COMMAND, OF_SHARING, READWRITE, SHARE, VISIBLE};
 use crate::cli::commands::sharing::alone::InProcessManager;
 use crate::cli::commands::sharing::line::{given_token, name_by_target, server};

@@ -11,8 +11,8 @@ use crate::cli::args::table::relay::FORCE;
 use crate::cli::columns::{Columns, print_list, shown};
 use crate::cli::commands::sharing::counts::size;
 
+use crate::cli::failure::print;
 use crate::cli::failure::{Failure, printable, quoted, say};
-use crate::cli::output::print;
 use crate::relay;
 
 /// Columns of the list; the label is what the operator knows people by.

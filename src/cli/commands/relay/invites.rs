@@ -11,7 +11,7 @@ use crate::cli::args::values::{duration, whole_number};
 use crate::cli::clock::Zone;
 use crate::cli::columns::{Columns, print_list, shown};
 use crate::cli::failure::{Failure, printable, warn};
-use crate::cli::output::{print, print_json};
+use crate::cli::failure::{print, print_json};
 use crate::relay::InviteTerms;
 
 /// Columns of the list.

@@ -1,5 +1,28 @@
 //! `postern relay`: the remote side, for a machine that others reach; and who is enrolled at it.
 
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use settings::Settings;
+use state_dir::{claim, of_store};
+
+use crate::cli::args::command::{Action, Command, Parsed};
+use crate::cli::args::table::relay::{
+    ALLOW, ALLOW_OTHER_USERS, COMMAND, COPY_STORE, DATA, ENROLL_TOKEN, FLEET, INVITE, INVITES,
+    LIST, LOG_FORMAT, PRINT_UNIT, RECOVER, RELEASE, REVOKE, STATUS_URL, STORE, TRANSFER, UNINVITE,
+    VERBOSE,
+};
+use crate::cli::clock::Zone;
+use crate::cli::failure::Failure;
+use crate::cli::failure::print;
+use crate::cli::serve::SignalWatch;
+use crate::cli::systemd::{Unit, UnitScope, command_line, escaped};
+use crate::cli::{logging, serve};
+use crate::relay;
+use crate::relay::{PublicPorts, Running, SAVE_COUNTERS_EVERY};
+use crate::store::RunDir;
+
 mod connectors;
 mod fleet;
 mod invites;
@@ -7,26 +30,6 @@ mod operator;
 mod settings;
 mod state_dir;
 mod store;
-mod unit;
-
-use std::io;
-use std::net::{SocketAddr, TcpListener};
-use std::time::Duration;
-
-use crate::cli::args::command::{Action, Command, Parsed};
-use crate::cli::args::table::relay::{
-    ALLOW, COMMAND, COPY_STORE, ENROLL_TOKEN, FLEET, INVITE, INVITES, LIST, PRINT_UNIT, RECOVER,
-    RELEASE, REVOKE, STATUS_URL, TRANSFER, UNINVITE,
-};
-use crate::cli::clock::Zone;
-use crate::cli::failure::Failure;
-use crate::cli::output::print;
-use crate::cli::signals::SignalWatch;
-use crate::cli::{logging, serve};
-use crate::relay::{self, PublicPorts, Running, SAVE_COUNTERS_EVERY};
-use crate::store::RunDir;
-use settings::Settings;
-use state_dir::{claim, of_store};
 
 /// Serves until a signal, or looks after connectors.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -55,7 +58,7 @@ pub(crate) fn user_unit(
     let parsed = COMMAND.parse(options)?;
     let settings = Settings::read(&parsed)?;
     let token = parsed.value(&ENROLL_TOKEN);
-    Ok((unit::of_user(&settings, &parsed, environment_file), token))
+    Ok((of_user(&settings, &parsed, environment_file), token))
 }
 
 /// The connectors of the relay in the per-user directory, for a shell to complete, and the state of each.
@@ -77,7 +80,7 @@ pub(crate) fn names() -> Vec<(String, String)> {
 fn run_parsed(parsed: &Parsed) -> Result<(), Failure> {
     let settings = Settings::read(parsed)?;
     if parsed.has(&PRINT_UNIT) {
-        return print(&unit::text(&settings, parsed));
+        return print(&text(&settings, parsed));
     }
     logging::start_by(&COMMAND, parsed, log::LevelFilter::Info, &[])?;
     run_relay(settings)
@@ -213,4 +216,72 @@ fn announcement(running: &Running) -> String {
         running.fingerprint(),
         *running.operator_code(),
     )
+}
+
+/// The unit for the user's own manager, with its state where it is without a unit.
+fn of_user(settings: &Settings, parsed: &Parsed, environment_file: &str) -> String {
+    let left_out = [ENROLL_TOKEN, DATA, PRINT_UNIT, LOG_FORMAT, VERBOSE];
+    let mut unit = Unit {
+        command: command_line(&COMMAND, parsed, &left_out),
+        environment_file: Some(environment_file),
+        ..unit(settings, parsed, UnitScope::User)
+    };
+    // The unit has another working directory.
+    let data = parsed.value(&DATA);
+    let data = data.and_then(|data| std::path::absolute(data).ok());
+    let data = data.map(|data| format!("--data={}", escaped(&data.to_string_lossy())));
+    unit.command.extend(data);
+    unit.text()
+}
+
+fn unit(settings: &Settings, parsed: &Parsed, scope: UnitScope) -> Unit<'static> {
+    Unit {
+        description: "postern relay",
+        scope,
+        command: Vec::new(),
+        environment_file: None,
+        drain: settings.drain,
+        waits: parsed.has(&STORE),
+        how: &[],
+    }
+}
+
+/// The unit, for flags that have been checked.
+fn text(settings: &Settings, parsed: &Parsed) -> String {
+    // The enrolment token is a secret and belongs in a file.
+    let left_out = [
+        ENROLL_TOKEN,
+        DATA,
+        PRINT_UNIT,
+        ALLOW_OTHER_USERS,
+        LOG_FORMAT,
+        VERBOSE,
+    ];
+    let mut command = command_line(&COMMAND, parsed, &left_out);
+    // A directory of its own choice would need rights that a unit like this has not.
+    command.push("--data=%S/postern-relay".to_owned());
+    let mut how = vec![
+        "Put this in /etc/systemd/system/postern-relay.service, then:",
+        "  systemctl daemon-reload && systemctl enable --now postern-relay",
+        "The first start prints an enrolment token for one connector: journalctl -u postern-relay. 'postern relay \
+         invite' creates more.",
+        "Its state is in /var/lib/postern-relay; 'postern relay invite', 'list' and 'revoke' work on it as root.",
+    ];
+    if parsed.has(&STORE) {
+        how.push(
+            "The password of --store is a credential: 'systemctl edit postern-relay', [Service], \
+             LoadCredential=store:/etc/postern/store-password and \
+             Environment=POSTERN_STORE_PASS_FILE=%d/store",
+        );
+    }
+    if parsed.has(&DATA) {
+        how.push("--data is ignored: the service has its own directory.");
+    }
+    let state = "postern-relay";
+    Unit {
+        command,
+        how: &how,
+        ..unit(settings, parsed, UnitScope::System { state })
+    }
+    .text()
 }

@@ -14,7 +14,7 @@ use crate::cli::args::values::{
     STORE_PASS_FILE_VARIABLE, STORE_PASS_VARIABLE, environment, listen_address,
 };
 use crate::cli::failure::Failure;
-use crate::cli::output::print;
+use crate::cli::failure::print;
 use crate::relay::fleet::{Options, StateLocation, StorePassword, StoreUrl, copy};
 use crate::store::{DataDir, Instance};
 

@@ -11,8 +11,8 @@ use super::session::{Session, ShareOutcome};
 use crate::cli::failure::{Failure, UNREACHABLE, printable, warn};
 use crate::cli::fields::Fields;
 use crate::cli::manager_client::Manager;
-use crate::cli::port_holder;
 use crate::cli::relay_standby::{RelayPlace, RelayStandby};
+use crate::cli::serve;
 use crate::manager::app_input::AppInput;
 use crate::manager::{self, Applications, LocalRelay, Options, Running, ServerAccess, ServerUrl};
 use crate::plugin::WebClients;
@@ -50,7 +50,7 @@ impl InProcessManager {
             .as_ref()
             .and_then(|it| Some((it, it.port_taken()?)))
         {
-            let (holder, used) = (port_holder::by_whom(taken), relay.address().port());
+            let (holder, used) = (serve::by_whom(taken), relay.address().port());
             warn(&format!(
                 "port {taken} is in use{holder}; using port {used} instead"
             ));

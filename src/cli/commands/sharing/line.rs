@@ -4,7 +4,7 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use crate::cli::args::command::{Command, Parsed};
-use crate::cli::args::flags::{ENROLL_TOKEN, SERVER};
+use crate::cli::args::command::{ENROLL_TOKEN, SERVER};
 use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment};
 use crate::cli::failure::Failure;
 use crate::cli::fields::Fields;

@@ -12,19 +12,14 @@
 //! has the old one's id: of two that were made of the same state one has to be made again. By its own id a `COMMIT` whose
 //! answer was lost is read back before anything is tried again. What is new is read as the rows with a higher number.
 
-mod dial;
-mod earlier;
-mod members;
-mod password;
 mod rows;
 mod schema;
 mod server_error;
 mod session;
 mod url;
-mod write;
 
-pub(in crate::relay) use members::MemberRow;
-pub use password::StorePassword;
+pub(in crate::relay) use rows::MemberRow;
 pub(super) use rows::Version;
 pub(super) use session::Session;
+pub use url::StorePassword;
 pub use url::{InvalidStoreUrl, StoreUrl};

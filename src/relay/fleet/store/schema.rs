@@ -1,11 +1,13 @@
 //! The tables. All statements may be given again; columns and tables are only ever added.
 
-use mysql::Conn;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Params, Value};
 
-use super::earlier;
 use super::server_error::{ServerTrouble, is_no_table};
-use super::write::write;
+use crate::relay::earlier::Earlier;
+use crate::relay::state::{Connector, RelayState};
+use crate::relay::state_rows;
+use crate::relay::state_rows::Row;
 use crate::relay::store_error::StoreError;
 use crate::store::random;
 
@@ -77,7 +79,7 @@ pub(super) fn ensure(
         (FORM,),
     )?;
     if found.is_some_and(|form| form < FORM)
-        && let Err(error) = earlier::upgrade(conn, FORM)?
+        && let Err(error) = upgrade(conn, FORM)?
     {
         return Ok(Err(error));
     }
@@ -103,6 +105,106 @@ fn note_form(conn: &mut Conn) -> Result<(), mysql::Error> {
         conn.query_first("SELECT highest FROM postern_forms WHERE id = 1")?;
     if highest.is_some_and(|highest| highest > FORM) {
         log::warn!("a relay of a newer version takes part in this fleet: upgrade this one too");
+    }
+    Ok(())
+}
+
+/// Takes the place of the state for relays of those versions: they find it damaged, go on with what they know, and accept
+/// nothing new. What was there stays in the row 2, and in the table of the connectors.
+const MOVED: &str = "moved to the tables of a newer version";
+
+/// Moves it to the tables of `form`, in one transaction.
+pub(super) fn upgrade(conn: &mut Conn, form: u32) -> Result<Result<(), StoreError>, ServerTrouble> {
+    conn.query_drop("START TRANSACTION")?;
+    let fleet = "SELECT form, number FROM postern_fleet WHERE id = 1 FOR UPDATE";
+    let number = match conn.query_first(fleet)? {
+        Some((found, number)) if u32::lt(&found, &form) => u64::saturating_add(number, 1),
+        // Another relay was first.
+        _ => return Ok(Ok(conn.query_drop("ROLLBACK")?)),
+    };
+    let rest: Option<String> = conn.query_first("SELECT body FROM postern_rest WHERE id = 1")?;
+    let connectors = conn.query("SELECT name, body FROM postern_connectors")?;
+    let state = match read(rest, connectors) {
+        Ok(state) => state,
+        Err(error) => {
+            conn.query_drop("ROLLBACK")?;
+            return Ok(Err(error));
+        }
+    };
+    insert(conn, number, &state_rows::all(&state))?;
+    let note = "INSERT INTO postern_commits (number, id) VALUES (?, ?)";
+    write(conn, note, (number, random::token()))?;
+    conn.query_drop(
+        "REPLACE INTO postern_rest (id, body) SELECT 2, body FROM postern_rest WHERE id = 1",
+    )?;
+    let moved = "REPLACE INTO postern_rest (id, body) VALUES (1, ?)";
+    write(conn, moved, (MOVED,))?;
+    let raise = "UPDATE postern_fleet SET form = ?, number = ? WHERE id = 1";
+    write(conn, raise, (form, number))?;
+    conn.query_drop("COMMIT")?;
+    log::info!(
+        "the store is upgraded from format 1 to {form}: relays of earlier versions accept nothing new"
+    );
+    Ok(Ok(()))
+}
+
+fn read(rest: Option<String>, connectors: Vec<(String, String)>) -> Result<RelayState, StoreError> {
+    let damaged =
+        |table: &str, error: &serde_json::Error| StoreError::Damaged(format!("{table}: {error}"));
+    let rest = rest.map(|rest| serde_json::from_slice::<Earlier>(rest.as_bytes()));
+    let rest = rest
+        .transpose()
+        .map_err(|error| damaged("postern_rest", &error))?;
+    let mut state = rest.unwrap_or_default().into_state();
+    for (name, body) in connectors {
+        let connector: Connector = serde_json::from_slice(body.as_bytes())
+            .map_err(|error| damaged("postern_connectors", &error))?;
+        state.connectors.insert(name, connector.into());
+    }
+    Ok(state)
+}
+
+/// Rows of one statement, at most, and bytes of them. Default 1 MiB: a server takes 16 MiB by default.
+const AT_ONCE: usize = 200;
+const AT_ONCE_BYTES: usize = 1 << 20;
+
+/// Runs a statement with values. They are made one kind of thing first, so that the driver's part of it is in the
+/// executable once.
+pub(super) fn write(
+    conn: &mut Conn,
+    statement: &str,
+    values: impl Into<Params>,
+) -> Result<(), mysql::Error> {
+    conn.exec_drop(statement, values.into())
+}
+
+/// Writes rows of one change.
+pub(super) fn insert(conn: &mut Conn, number: u64, mut rows: &[Row]) -> Result<(), mysql::Error> {
+    while !rows.is_empty() {
+        let mut bytes = 0;
+        let fit = rows.iter().take(AT_ONCE).take_while(|row| {
+            let is_first = bytes == 0;
+            bytes += 1 + row.key.len() + row.value.as_ref().map_or(0, String::len);
+            is_first || bytes <= AT_ONCE_BYTES
+        });
+        let (now, later) = rows.split_at(fit.count());
+        let places = vec!["(?, ?, ?, ?)"; now.len()].join(", ");
+        let statement = format!(
+            "INSERT INTO postern_rows (kind, name, number, body) VALUES {places} \
+             ON DUPLICATE KEY UPDATE number = VALUES(number), body = VALUES(body)"
+        );
+        let values = now.iter().flat_map(|row| {
+            let (kind, key) = (row.kind.name(), row.key.as_str());
+            [
+                kind.into(),
+                key.into(),
+                number.into(),
+                Value::from(row.value.as_deref()),
+            ]
+        });
+        let values: Vec<Value> = values.collect();
+        write(conn, &statement, values)?;
+        rows = later;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Column, Conn, QueryResult, Row, Text};
 
-use super::packets::{PacketReader, PacketSource};
+use super::text_result::{PacketReader, PacketSource};
 use super::text_result::{ResultSet, SessionStatus, TextResult};
 use crate::sqlweb::conn::driver::has_set;
 use crate::sqlweb::conn::socket_handle::SocketHandle;
