@@ -25,6 +25,20 @@
 //!
 //! Synchronous throughout: a thread waits where an async runtime would have a task. No `unsafe`.
 //!
+//! # Where to look
+//!
+//! | for | look in |
+//! |---|---|
+//! | routes | `manager/api/routes`, `relay/api`, `sqlweb/api/routes` |
+//! | the check of Host, Origin and Sec-Fetch | `http/server/policy`; for a site's name `gateway/forwarded` |
+//! | codes, sign-ins, networks of visitors | `gateway/auth`, `gateway/signin`, `gateway/handler`, `http/auth` |
+//! | read-only or not | `sqlweb/gate`, then `sqlweb/conn/readonly` |
+//! | pauses between attempts | `tunnel/client/tunnel`, `manager/connection/connect` |
+//! | a connector that is refused | `relay/connector_auth` (its calls), `relay/policy` (its tunnels), `relay/follow` (open ones end) |
+//! | an end time that is reached | `store/expiry`; then `manager/app_state`, `relay/sites` |
+//! | a site at another relay of a fleet | `relay/sites` asks `relay/fleet/links`, which opens a `relay/fleet/hop` |
+//! | secrets on disk | `store/key_file`, `store/credentials` |
+//!
 //! # The path of one API request
 //!
 //! ```text
