@@ -484,7 +484,7 @@ fn a_relay_that_may_not_write_or_is_there_twice_does_not_start() {
     );
     assert!(said.contains("remove fleet.id"), "{said}");
     assert_eq!(fleet.relay(0).client().get("/health").status(), 200);
-    // One that has ended, however that was, gives its place.
+    // A relay that has ended in any way frees its place.
     fleet.members[0].kill();
     let moved = begin(&copy, &url).map_err(|failed| failed.stderr);
     assert_eq!(moved.unwrap().client().get("/health").json()["store"], "ok");
@@ -564,7 +564,7 @@ fn who_is_turned_out_is_out_too_where_the_store_is_not_reached() {
     let back = cut.operators("DELETE", "/api/revoked/c", b"");
     assert_eq!(back.data()["restored"], true);
     one.assign(&call("c", "shop"));
-    // One that is not there cannot be told, and that is said.
+    // An unreachable relay cannot be told, and the answer says so.
     fleet.members[1].cut_off();
     let pid = rustix::process::Pid::from_raw(cut.pid() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();

@@ -18,14 +18,13 @@ use support::relay::{Relay, body, with};
 use support::share::Sharing;
 use support::{Home, TIMEOUT, wait_until};
 
-/// How much of everything there is.
 struct Size {
     relays: usize,
     connectors: usize,
     visitors: usize,
     /// True if the store is a cluster in each of the tests.
     on_cluster: bool,
-    /// How long the store is away.
+    /// Time for which the store is away.
     away: Duration,
 }
 
@@ -88,7 +87,7 @@ static POSTED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 #[derive(Default)]
 struct Met {
     whole: AtomicUsize,
-    /// Those with a body that were answered, and those that were refused or cut off: nobody else tries them again.
+    /// Requests with a body that were answered, and those that were refused or cut off: nobody else tries them again.
     posted: AtomicUsize,
     refused: AtomicUsize,
     /// Between two requests of one visitor.

@@ -443,7 +443,7 @@ fn other_web_sites_are_kept_out() {
 fn the_limits_are_named() {
     let (far, target) = (Far::new(), Target::start());
     let manager = far.manager();
-    // That there are 500 at most, the list's own tests say: each is a change of the file.
+    // The list's own tests check its limit of 500, as each addition changes the file.
     let ids: Vec<String> = (0..=100).map(|_| manager.add(&target.app())).collect();
     far.quick.script([Act::Hold]);
     for id in &ids[..100] {

@@ -373,7 +373,7 @@ fn a_changed_host_key_is_told_and_can_be_trusted() {
     far.close();
     let offered = far.change_key();
     far.open();
-    // One that was connected, and one that begins: neither waits without a word.
+    // A share that was connected, and a new one: neither waits silently.
     far.assign();
     for name in ["shop", "the printer"] {
         let refused = home.run(&["app", "connect", name]);

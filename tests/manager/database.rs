@@ -224,7 +224,7 @@ fn a_database_that_cannot_be_had_fails_in_the_specifications_words() {
     assert!(far.quick.requests().is_empty());
 }
 
-/// Whoever shared a web client once more as a port would share it without its code.
+/// Sharing a web client again as a port would share it without its code.
 #[test]
 fn the_web_client_of_one_application_is_no_target_of_another() {
     let (far, db) = (Far::new(), Database::shared());

@@ -288,7 +288,7 @@ fn what_speaks_something_else_is_named() {
     assert_eq!(wait_health(&manager, &id, "failing")["error"], error);
 }
 
-/// One that takes connections and says nothing delays the connect by a second, and is asked on meanwhile.
+/// An application that accepts connections but sends nothing delays the connect by a second; checks go on meanwhile.
 #[test]
 fn a_silent_application_is_unknown_and_then_failing() {
     let far = Far::new();

@@ -112,7 +112,7 @@ fn at_the_start_it_is_set_up_from_what_was_saved_at_the_same_port() {
     manager.connected(&id);
     let port = tunnels(&manager)[0]["local_port"].clone();
     let chosen = usize::try_from(port.as_u64().unwrap()).unwrap();
-    // One that another program had may be free by now.
+    // A port that another program held may be free by now.
     let was_held = first_ones.get(chosen - 4000).is_some_and(Result::is_ok);
     assert!(!was_held, "the first free one: {port}");
     drop(first_ones);

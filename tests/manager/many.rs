@@ -11,7 +11,7 @@ use support::{TIMEOUT, wait_until};
 const APPS: usize = 20;
 /// Ports that are assigned in turn: so many that one is free again long before it comes round.
 const PORTS: usize = 200;
-/// How long they come and go; `POSTERN_MANY_SECONDS` is for a longer look.
+/// Time for which they come and go; `POSTERN_MANY_SECONDS` is for a longer look.
 const TIME: Duration = Duration::from_secs(10);
 
 fn time() -> Duration {

@@ -450,7 +450,7 @@ fn the_proxy_of_the_environment_is_used_but_not_for_this_machine() {
     );
     assert!(!wrong.contains("hush"), "{wrong}");
 
-    // Where the server behind a proxy is, nobody here knows.
+    // Nobody here knows the address of the server behind a proxy.
     let inside = child("http://quick.invalid:8080/base", &variables);
     assert!(
         inside.contains("127.0.0.1 is not a valid tunnel address for a server at a public address"),

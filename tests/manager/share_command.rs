@@ -559,7 +559,7 @@ fn add_connects_and_the_code_is_renewed() {
 
 #[test]
 fn a_port_that_is_another_programs_is_told() {
-    // Where it cannot be had here either, it is another program's already.
+    // A failure to bind means that another program already has the port.
     let _held = std::net::TcpListener::bind("127.0.0.1:8180");
     let (home, target) = (Home::new(), Target::start());
     let sharing = Sharing::start(&home, &["http", &target.port().to_string()]);

@@ -78,7 +78,7 @@ impl Stuck {
         }
     }
 
-    /// That the connection has gone, and all that it held with it.
+    /// Checks that the connection has gone with everything that it held.
     #[track_caller]
     fn is_gone(&self, place: Place, begun: Instant) {
         // A call cannot be interrupted: its thread is left to its own end, and the server's owner takes its answer. The

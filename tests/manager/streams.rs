@@ -88,7 +88,7 @@ fn an_application_has_as_many_streams_as_was_said() {
     let id = manager.add(&app);
     let port = far.assign();
     manager.connected(&id);
-    // Whoever asked whether it is there has gone.
+    // The check of the application has come, and its connection is closed.
     wait_until(TIMEOUT, "the question", || {
         patient.taken.load(Ordering::SeqCst) > 0
     });

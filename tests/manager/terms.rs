@@ -162,7 +162,7 @@ fn what_was_left_is_not_more_after_a_restart() {
     manager.wait_for(&id, "its end", |status| status["error_class"] == "expired");
 }
 
-/// Whatever the clock says: no request for it comes from the page again.
+/// An end in the past is rejected without any request for it.
 #[test]
 fn an_end_that_has_passed_already_connects_nothing() {
     let far = Far::new();

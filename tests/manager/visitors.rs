@@ -291,7 +291,7 @@ fn without_record_sql_no_text_is_kept_and_a_refusal_is_one() {
     manager.disconnect(&id);
 }
 
-/// Where an application's audit files are.
+/// Directory of an application's audit files.
 fn audit_of(manager: &Manager, id: &str) -> PathBuf {
     manager.home().path().join("audit").join(id)
 }

@@ -73,7 +73,7 @@ struct Web {
 }
 
 impl Web {
-    /// Where quick-setup is called.
+    /// URL for quick-setup.
     fn server(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
@@ -110,7 +110,7 @@ impl Web {
 /// A proxy: of HTTP, or SOCKS5.
 struct Proxy {
     port: u16,
-    /// Where it was asked to connect to.
+    /// Targets of the requests.
     asked: Arc<Mutex<Vec<String>>>,
 }
 
@@ -121,7 +121,7 @@ struct Rules {
     has_password: bool,
     /// Only this port may be reached.
     port: Option<u16>,
-    /// Where all of it leads, whatever was asked for.
+    /// Port to which every request leads, whatever its target.
     to: Option<u16>,
 }
 

@@ -379,7 +379,7 @@ fn without_the_port_tunnels_come_by_the_url_alone_and_the_operator_is_told() {
     assert!(failed.stderr.contains("--tunnel-url"), "{failed:?}");
 }
 
-/// Where `POSTERN_CHISEL` names chisel: its client takes the URL as `http://`, or `https://`.
+/// Runs if `POSTERN_CHISEL` names chisel: its client takes the URL as `http://`, or `https://`.
 #[test]
 fn chisels_client_takes_the_url() {
     let Some(chisel) = std::env::var_os("POSTERN_CHISEL") else {

@@ -1,4 +1,4 @@
-//! Which names a server in front is told that it may get a certificate for, and who is told at all.
+//! Names for which a server in front may get a certificate, and callers that may ask.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ fn visit(relay: &Relay, name: &str) -> u16 {
     relay.client().send("GET", "/", &headers, b"").status()
 }
 
-/// When the state has it as connected.
+/// Time of the site's last connect, according to the state.
 fn noted(relay: &Relay, name: &str) -> Option<String> {
     let state = support::relay::state(&relay.data());
     let known = state["connectors"]["one"]["applications"].as_array()?;

@@ -181,7 +181,7 @@ fn a_damaged_state_is_left_as_it_is_and_what_can_be_read_of_it_is_recovered() {
     assert_eq!(relay.call(&body("three", "three", "http", 1)).status(), 403);
 }
 
-/// Where a token is asked for, so that being turned out means something.
+/// Requires a token, so that revoking means something.
 #[test]
 fn a_relay_whose_state_is_damaged_lets_nobody_in_until_its_operator_says_so() {
     let given = "chosen-by-the-operator";
@@ -428,7 +428,7 @@ fn the_operators_page_is_found_whatever_was_printed() {
         none.code == Some(1) && none.stderr.contains("no relay is running on"),
         "{none:?}"
     );
-    // That of the relay within 'start' too.
+    // The relay within 'start' has one too.
     let home = Arc::new(Home::new());
     let _manager = Manager::start_in(&home, &[]);
     let printed = url(&home);
@@ -756,7 +756,7 @@ fn tables_have_a_line_a_row_on_a_terminal_of_80_columns() {
     }
 }
 
-/// Which port leads where, in whole or with its port at least.
+/// Shows each target whole, or at least its port.
 #[test]
 fn addresses_in_tables_keep_their_ports_on_a_terminal_of_80_columns() {
     let relay = Relay::start(&[]);

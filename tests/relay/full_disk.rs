@@ -51,7 +51,7 @@ fn a_state_file_that_cannot_be_replaced_stops_nobody_who_is_known() {
     known_connectors_are_served(&home, &home.path().join("relay"), &InTheWay);
 }
 
-/// Where nothing can be mounted, the test above alone says it.
+/// Skipped if nothing can be mounted; then only the test above checks it.
 #[test]
 fn a_full_disk_stops_nobody_who_is_known() {
     let home = Arc::new(Home::new());

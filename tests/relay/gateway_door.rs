@@ -382,7 +382,7 @@ fn who_is_turned_away_from_an_https_gateway_is_kept_on_https_too() {
         let (release, released) = mpsc::channel();
         let (server, _dir) = busy_gateway(secure, released);
         let (mut clients, mut away) = (Vec::<Client>::new(), None);
-        // One that is not at work yet gives way to the next.
+        // A client that is not served yet gives way to the next.
         wait_until("there is no room", || {
             let mut client = Client::connect(server.addr());
             let request = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", server.addr());
@@ -612,7 +612,7 @@ fn the_log_tells_each_request_and_no_secret() {
     assert!(!text.contains("secret=1") && !text.contains("hidden"));
 }
 
-/// Whoever asks for what is not there writes a line each time: so many, and no long ones.
+/// Requests for missing sites and pages write a line each: the number and the length of these lines are limited.
 #[test]
 fn a_flood_of_failures_does_not_fill_the_log() {
     keep_log();

@@ -249,7 +249,7 @@ fn a_tenants_page_makes_no_invite_with_the_operators_cookie() {
         relay.client().send(method, path, &headers, b"{}")
     };
     let json = ("Content-Type", "application/json");
-    // Whoever means an hour does not get a week by another name of it.
+    // A misspelled field is rejected, so that an hour does not become a week.
     let headers = [("Cookie", cookie.as_str()), json];
     let body = br#"{"for": "1h"}"#;
     let unknown = relay.client().send("POST", "/api/invites", &headers, body);

@@ -16,7 +16,7 @@ use support::{Home, TIMEOUT, free_port, wait_until};
 
 const METRICS: &str = "--metrics-listen=127.0.0.1:0";
 
-/// Where a relay's figures are.
+/// Address of a relay's metrics.
 fn address(relay: &Relay) -> String {
     let url = relay.said("Metrics: ");
     let url = url.trim().strip_prefix("http://").expect("an address");

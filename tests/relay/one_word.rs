@@ -62,7 +62,7 @@ fn a_share_without_visitors_does_nothing() {
     sharing.wait_said("visitor");
 }
 
-/// Whoever has named a server is not told to name one.
+/// A hint to name a server is not shown if one was named.
 #[test]
 fn a_server_whose_sites_are_on_this_machine_is_said_to_be_that() {
     let (relay, home, target) = (Relay::start(&[]), Home::new(), Target::start());
@@ -387,7 +387,7 @@ fn is_there(link: &str) -> bool {
     answer(link).is_ok_and(|text| text.contains("hello from the target"))
 }
 
-/// Whoever has the relay of this user's shares, it goes on when that one ends, or is killed.
+/// Another share takes over the common relay when the share that runs it ends or is killed.
 #[test]
 fn the_relay_that_shares_have_in_common_outlives_each_of_them() {
     keep_the_usual_port_away();
@@ -508,7 +508,7 @@ fn a_start_beside_a_share_outlives_its_relay_and_it_that_of_the_start() {
     assert!(is_there(&kept));
 }
 
-/// Where another program has the port by then, applications move to where the relay is.
+/// Applications move to the relay's new address if another program has taken the port.
 #[test]
 fn a_start_keeps_a_relay_that_cannot_be_where_it_was() {
     keep_the_usual_port_away();

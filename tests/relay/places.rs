@@ -124,7 +124,7 @@ fn one_visitor_does_not_take_the_places_of_others() {
     );
 }
 
-/// However many they are: what is left is for the relay's own names, so that connectors come back.
+/// Keeps the last places for the relay's own names, so that connectors come back.
 #[test]
 fn all_sites_together_leave_the_relays_own_names_their_places() {
     let args = [

@@ -403,7 +403,7 @@ fn a_relay_that_others_reach_gives_public_ports_only_where_that_was_said() {
     let setup = ask(&shared, "a", "ssh").data();
     let url = setup["app"]["site_url"].as_str().unwrap();
     assert!(url.starts_with("tcp://127.0.0.1:"), "{url}");
-    // One that had a port before the relay was started without the flag does not get it back.
+    // A port that was assigned with the flag does not come back after a start without it.
     let port = setup["app"]["resource"]["port"].as_u64().unwrap();
     let home = Arc::clone(shared.home());
     drop(shared);
@@ -538,7 +538,7 @@ fn a_revocation_without_a_running_relay_is_as_good() {
     assert_eq!(ask(&relay, "one", ""), 200);
 }
 
-/// Whatever is answered is what the description says.
+/// Compares all answers with the description.
 #[test]
 fn answers_are_those_of_the_description() {
     let relay = Relay::start(&[]);

@@ -17,7 +17,7 @@ fn tunnel(relay: &Relay, assigned: &Value, flood: &Flood) -> Tunnel {
     tunnel
 }
 
-/// One who asks, for a WebSocket with `lines`, and reads nothing.
+/// Sends a visitor's request, for a WebSocket with `lines`, and reads nothing.
 fn asks(relay: &Relay, lines: &str) -> TcpStream {
     let mut visitor = TcpStream::connect(relay.address).unwrap();
     let host = format!("shop.localhost:{}", relay.address.port());

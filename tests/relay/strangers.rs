@@ -135,7 +135,7 @@ fn nobody_enrols_under_a_name_that_cannot_be_revoked() {
     }
 }
 
-/// Whatever a name is made of, it is a label below the domain, and none that is the relay's.
+/// Checks that every name is a label below the domain, and never one of the relay's own.
 #[test]
 fn no_wish_for_a_name_leads_out_of_the_domain() {
     let relay = Relay::start(&["--public-url=http://own-page.localhost"]);

@@ -11,7 +11,7 @@ use support::relay::Relay;
 use support::share::Sharing;
 use support::{Home, wait_until};
 
-/// Why a name is transferred to nobody who has not connected so far.
+/// Reason for which a name is not transferred to somebody who has not connected so far.
 const IS_UNKNOWN: &str =
     "no connector has this label or name yet; it is known after its first connect\n";
 

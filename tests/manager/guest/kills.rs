@@ -29,7 +29,7 @@ fn a_kill_at_any_step_leaves_nothing_for_longer_than_the_next_start() {
     };
     let (before, after) = (|text| at(text, false), |text| at(text, true));
     let mut id: Option<String> = None;
-    // Where it stops while it begins, and while it ends; none: while it serves.
+    // Steps at which it stops, at the beginning or at the end; none: while it serves.
     for (beginning, ending) in [
         (Some(before("CREATE USER")), None),
         (Some(after("CREATE USER")), None),
@@ -172,7 +172,7 @@ fn a_connection_that_is_lost_at_any_step_leaves_nothing() {
     });
 }
 
-/// One that has no such account may be another than the one where it was left.
+/// A server without the account may be another one than the server that has it.
 #[test]
 fn another_server_at_the_same_address_does_not_stand_for_the_one_that_has_the_account() {
     let (db, other) = (server(&[]), server(&[]));

@@ -333,7 +333,7 @@ fn its_usual_end_is_shown_where_the_application_has_none() {
     let result = manager.connected(&id);
     let end = result["exposed"]["expires"].as_str().unwrap().to_owned();
     assert!(end > in_hours(7) && end <= in_hours(8), "{end}");
-    // One that is later than the guest's is there once the database has it.
+    // An end later than the guest's is shown once the database has it.
     let mut body = app(db.port(), USER, &["shop.orders"]);
     body["expires"] = json!(in_hours(24));
     put(&manager, &id, &body);

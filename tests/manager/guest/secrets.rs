@@ -78,7 +78,7 @@ fn a_look_elsewhere_takes_no_stored_password_along() {
     assert!(why.as_str().unwrap().contains("enter it again"), "{why}");
     let nobody = rogue.accept().map(drop).unwrap_err();
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
-    // Whoever gives one may ask there.
+    // A request with a password of its own may ask there.
     elsewhere["db_pass"] = json!("given");
     let asked = std::thread::scope(|scope| {
         let asked = scope.spawn(|| {

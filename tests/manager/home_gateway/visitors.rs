@@ -50,7 +50,7 @@ fn where_the_server_asks_for_no_code_this_end_does() {
     let head = app.heads_of("/in?q=marked-query").pop().unwrap();
     assert!(head.contains("\r\nCookie: a=1\r\n"), "{head}");
     assert!(get("/x", "Cookie: postern-visitor=00\r\n").starts_with("HTTP/1.1 401"));
-    // Whatever is sent as a form, no more of it is held than a code needs.
+    // A form may be no longer than a code needs.
     let long = format!(
         "POST /.postern/auth HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nTransfer-Encoding: chunked\r\n\
          Content-Type: application/x-www-form-urlencoded\r\n\r\n5000\r\n{}",
