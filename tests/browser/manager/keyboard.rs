@@ -55,7 +55,7 @@ fn an_application_is_added_connected_and_disconnected_without_a_mouse() {
     // The form's first button saves and connects.
     page.press("Enter");
     page.wait_for("eyes.first('.card[data-status=connected]')");
-    // Where a key that is held down would end what it began, the focus has moved on.
+    // The focus has moved on, so that a key held down does not end what it began.
     page.wait_for("document.activeElement.matches('[data-open]')");
     for next in ["[data-qr]", "[data-part=log]", "[data-end]"] {
         page.press("Tab");

@@ -1,4 +1,4 @@
-//! How the page looks and weighs, in every state: themes, narrow screens, accessibility. The pictures in
+//! Looks and weight of the page in every state: themes, narrow screens, accessibility. The pictures in
 //! `target/screens` are for people.
 
 use std::sync::Arc;

@@ -112,7 +112,7 @@ fn an_application_goes_to_a_server_that_its_form_adds_and_is_enrolled_there() {
     open(&board);
     page.wait_for("eyes.all('.tunnel-entry').length === 2");
     assert!(page.text(".tunnels").contains("Application: elsewhere"));
-    // One that is in use is not forgotten.
+    // A server in use cannot be removed.
     page.expect_error("409");
     page.click(&format!(
         "[aria-label='Remove … {}']",

@@ -86,7 +86,7 @@ fn what_is_typed_or_pasted_as_an_address_fills_in_what_it_says() {
         ["192.0.2.9", "2222", "ssh"]
     );
     assert_eq!(value(&board, "username"), "me");
-    // Where the last one was wrong, a good one is not complained of while it is typed.
+    // After an invalid address, a valid one is not marked as invalid while it is typed.
     take("gopher://h");
     page.wait_for("document.querySelector('#field-ip').ariaInvalid === 'true'");
     board.fill("ip", "https://intranet.lan/x");

@@ -136,7 +136,7 @@ fn arrows_lead_from_anywhere_in_a_card_to_the_one_that_lies_there() {
     );
 }
 
-/// How many cards there were whenever some had come.
+/// Collects the number of cards after each change.
 const COUNTS: &str = "globalThis.counts = []; new MutationObserver(() => { const count = document.querySelectorAll('.card').length; if (count !== counts.at(-1)) counts.push(count); }).observe(document, { childList: true, subtree: true })";
 
 #[test]

@@ -105,7 +105,7 @@ impl Client {
             .eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
     }
 
-    /// How many statements the page has sent so far.
+    /// Number of statements that the page has sent so far.
     pub(crate) fn sent(&self) -> usize {
         let requests = self.page.requests();
         requests

@@ -688,7 +688,7 @@ fn notices_never_lie_over_what_is_to_be_applied() {
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}),
         );
         client.settle();
-        // One that was there before the changes, and several after.
+        // A notice from before the changes, and several after them.
         page.eval("eyes.first('.grid-cell').focus()");
         paste(&client, "1\tx\r\n2\ty\r\n3\tz\r\n4\tw\r\n");
         for _ in 0..3 {

@@ -217,7 +217,7 @@ fn selected_text_can_be_read() {
     );
 }
 
-/// How many pixels of the editor's first line differ clearly from their ground.
+/// Number of pixels of the editor's first line that differ clearly from their ground.
 fn legible_pixels(client: &Client) -> u64 {
     client.settle();
     let line = client.page.eval("eyes.box('.editor-line')");

@@ -1,4 +1,4 @@
-//! How the page looks and weighs: themes, narrow screens, accessibility in every main state, size, first paint.
+//! Looks and weight of the page: themes, narrow screens, accessibility in every main state, size, first paint.
 //! The pictures in `target/screens` are for people.
 
 use std::time::Duration;

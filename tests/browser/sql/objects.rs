@@ -124,7 +124,7 @@ fn the_database_of_the_command_line_is_open_at_once() {
     let client = Client::of(Browser::shared(), postern, "objects_named", "");
     client.show_tables();
     assert_eq!(client.page.texts("#sidebar-list .row-name"), ["here"]);
-    // Whoever went back to the list finds it after a reload.
+    // A reload keeps the list of databases after going back to it.
     client.page.click(".sidebar-head .back");
     client
         .page
@@ -361,7 +361,7 @@ fn what_is_opened_can_be_run_and_is_not_lost_when_that_fails() {
     page.click("dialog text=Open in a new tab");
     page.wait_for("eyes.editor()?.startsWith('CREATE OR REPLACE')");
     run_and_replace(&client);
-    // One that is written by hand, and that the server refuses when the old one is dropped already.
+    // A trigger written by hand, which the server refuses after the old one is dropped.
     page.eval("(() => { const real = fetch; window.fetch = async (url, init) => { const body = init?.body instanceof Blob ? await init.body.text() : String(init?.body ?? ''); const spoilt = /DROP TRIGGER|OR REPLACE/.test(body) && body.includes('@looked = 2'); return real(url, spoilt ? { ...init, body: body.replace('SET @looked = 2', 'SET') } : init); }; })()");
     client.write("CREATE TRIGGER looked BEFORE INSERT ON customers FOR EACH ROW SET @looked = 2");
     run_and_replace(&client);

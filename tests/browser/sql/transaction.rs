@@ -18,7 +18,7 @@ fn change(client: &Client) {
     client.page.wait_for("eyes.first('.transaction')");
 }
 
-/// How many statements run or wait in a transaction of the test's database.
+/// Number of statements that run or wait in a transaction of the test's database.
 fn open_on_server(client: &Client) -> String {
     Database::shared().value(&format!(
         "SELECT COUNT(*) FROM information_schema.INNODB_TRX JOIN information_schema.PROCESSLIST \
