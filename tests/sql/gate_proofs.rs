@@ -87,7 +87,7 @@ fn the_functions_of_sys_are_the_known_ones() {
     assert_eq!(rows, json!([{"a": "`a,b`", "b": 1}]));
 }
 
-/// Whoever may replace a function of `sys` could have it do anything.
+/// A function of `sys` that somebody could replace might do anything.
 #[test]
 fn a_replaced_function_of_sys_is_refused() {
     let db = server();

@@ -158,7 +158,7 @@ fn what_a_server_that_cannot_be_told_still_sends_costs_the_session_nothing() {
     );
 }
 
-/// When a short result is cut its end has been sent already, and nothing runs any more that could be seen.
+/// The end of a short result has been sent before the cut, and nothing runs any more that could be seen.
 #[test]
 fn a_statement_that_is_over_when_enough_rows_have_come_is_looked_for_once() {
     let fake = Fake::start(Script::twisted(|wire, command| match command {
@@ -188,7 +188,7 @@ fn a_statement_that_is_over_when_enough_rows_have_come_is_looked_for_once() {
     assert_eq!(looks.count(), 1, "{:?}", fake.commands());
 }
 
-/// However the statement ended that nobody waited for.
+/// Covers every end of a statement that nobody waited for.
 #[test]
 fn a_session_that_lost_something_unheard_is_told_at_its_next_statement() {
     let killed = Arc::new(AtomicBool::new(false));

@@ -88,7 +88,7 @@ fn a_cancel_at_the_limit_of_the_account_cuts_the_connection() {
 fn a_client_that_leaves_ends_its_statement() {
     let db = database("api_leave");
     let postern = Postern::on(db, &[]);
-    // One that is silent, and one that is in the middle of its rows.
+    // A silent statement, and one in the middle of its rows.
     let silent = json!({"sql": "SELECT SLEEP(60) AS leave_me"});
     let mut connection = support::http::Conn::open(postern.authority()).unwrap();
     let body = silent.to_string();

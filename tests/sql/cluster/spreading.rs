@@ -40,7 +40,7 @@ fn arguments(target: &str) -> [&str; 7] {
     [target, "--db-user", OPEN, "--db-pass", "", "--tls", "off"]
 }
 
-/// Why a read-only web client does not start there.
+/// Error with which a read-only web client does not start there.
 fn refusal(arguments: &[&str]) -> String {
     let start = ["mysql", "--no-open", "--listen", "127.0.0.1:0"];
     let ended = Home::with_plugin().run(&[&start, arguments, &["--readonly"]].concat());

@@ -137,7 +137,7 @@ pub(crate) fn everything(db: &Database, name: &str) -> Vec<String> {
     }
     for (object, kind) in &objects {
         let quoted = format!("`{}`", object.replace('`', "``"));
-        // When a trigger was made is not kept.
+        // A dump does not keep the time at which a trigger was made.
         let shown = ask(&format!("SHOW CREATE {kind} {quoted}"));
         let mut shown = shown.into_iter().next().unwrap();
         if kind == "TRIGGER" {
@@ -158,7 +158,7 @@ pub(crate) fn everything(db: &Database, name: &str) -> Vec<String> {
         let value = |column: &Vec<String>| {
             let name = format!("`{}`", column[0].replace('`', "``"));
             match column[1].as_str() {
-                // Whatever the row was written at.
+                // Ignores the time at which the row was written.
                 _ if column[2].starts_with("ROW ") => "NULL".to_owned(),
                 "float" => format!("{name} * 1e0"),
                 "bit" | "vector" | "geometry" | "point" | "polygon" | "linestring" => {

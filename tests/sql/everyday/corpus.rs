@@ -15,7 +15,7 @@
 /// One statement with its marks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entry {
-    /// Where it stands: file and line.
+    /// File and line.
     pub(super) place: String,
     /// Topic.
     pub(super) kind: String,

@@ -90,7 +90,7 @@ fn names_before_parentheses(sql: &str) -> Vec<String> {
     names.map(str::to_ascii_uppercase).collect()
 }
 
-/// How many statements there are of each kind.
+/// Prints the number of statements of each kind.
 fn tell(db: &Database, entries: &[Entry]) {
     let mut counts = BTreeMap::<&str, usize>::new();
     for entry in entries {

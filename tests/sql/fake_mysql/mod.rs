@@ -95,7 +95,7 @@ pub enum Event {
     Ended(u32),
 }
 
-/// How accounts sign in.
+/// Method by which accounts sign in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// `mysql_native_password` from the greeting on.
@@ -131,7 +131,7 @@ pub struct Script {
     pub ip: IpAddr,
     /// The version it greets with.
     pub version: String,
-    /// How accounts sign in.
+    /// Sign-in method of the accounts.
     pub method: Method,
     /// TLS, where it offers it; by connection number, so that it can stop to.
     pub tls: Option<Arc<ServerConfig>>,
@@ -147,7 +147,7 @@ pub struct Script {
     pub mute: Option<Arc<AtomicBool>>,
     /// While it is true, several statements in one text are answered as if there were only the first.
     pub first_alone: Option<Arc<AtomicBool>>,
-    /// Whatever happens in place of a greeting.
+    /// Handler in place of the greeting.
     pub opening: Option<Opening>,
 }
 

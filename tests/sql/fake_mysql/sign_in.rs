@@ -1,4 +1,4 @@
-//! How the fake signs its clients in.
+//! Sign-in of the fake's clients.
 
 use std::io;
 use std::sync::Arc;

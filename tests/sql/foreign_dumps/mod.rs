@@ -195,7 +195,7 @@ fn state(db: &Database, name: &str) -> Vec<String> {
     for program in programs {
         let object = program[0].replace('`', "``");
         let mut shown = ask(&format!("SHOW CREATE {} `{name}`.`{object}`", program[1]));
-        // When a trigger was made is not kept.
+        // A dump does not keep the time at which a trigger was made.
         shown[0].truncate(6);
         all.push(shown[0].join(" | "));
     }

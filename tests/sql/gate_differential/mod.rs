@@ -202,7 +202,7 @@ fn no_script_changes_the_server_in_read_only_mode() {
     assert!(refused > sent / 2 && refused < sent, "{refused} of {sent}");
 }
 
-/// How each statement ended.
+/// Runs the statements and returns the error number of each.
 fn run_script(client: &mut Client, statements: &[String]) -> Vec<u64> {
     let lines = statements.iter().map(|sql| json!(sql).to_string() + "\n");
     let body: String = lines.collect();

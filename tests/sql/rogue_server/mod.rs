@@ -200,7 +200,7 @@ fn never_ending(wire: &mut Wire, command: &Command) -> io::Result<bool> {
     }
 }
 
-/// How long a statement may live on whose client has left: 2 s, and what a busy machine adds.
+/// Time for which a statement may live after its client has left: 2 s, and what a busy machine adds.
 const GIVEN_UP: Duration = Duration::from_secs(3);
 
 fn said(event: &Event, sql: &str) -> bool {

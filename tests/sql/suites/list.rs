@@ -9,7 +9,7 @@ pub(super) struct List {
     rules: Vec<(Treatment, Regex)>,
 }
 
-/// How a statement is treated.
+/// Treatment of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Treatment {
     /// Run and compared.
