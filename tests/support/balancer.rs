@@ -97,11 +97,11 @@ pub struct Command<'a> {
     pub number: u8,
     /// The statement.
     pub text: &'a str,
-    /// How many commands came before on this connection.
+    /// Number of earlier commands on this connection.
     pub turn: usize,
 }
 
-/// Which server a command goes to.
+/// Chooses the server for a command.
 type Route = Arc<dyn Fn(&Command<'_>) -> usize + Send + Sync>;
 
 /// Spreads the commands of each connection over two servers, as proxies do that split or multiplex. The account needs an

@@ -12,7 +12,7 @@ pub struct FakeClock {
 }
 
 impl FakeClock {
-    /// One that is true.
+    /// Makes a clock that shows the true time.
     pub fn new() -> FakeClock {
         let dir = tempfile::tempdir().expect("a directory is made");
         let clock = FakeClock {

@@ -23,7 +23,7 @@ pub struct Faults {
     pub rate: AtomicUsize,
     /// Time on the way, in each direction.
     pub delay: Mutex<Duration>,
-    /// Whoever connects is let go of at once.
+    /// Closes new connections at once.
     pub refuses: AtomicBool,
     /// Bytes that came from clients so far.
     pub up_bytes: AtomicUsize,
@@ -47,7 +47,7 @@ struct Link {
 
 /// The proxy; its threads end with their connections, and that which accepts with the process.
 pub struct Proxy {
-    /// Where it listens.
+    /// Address to connect to.
     pub address: SocketAddr,
     /// Its faults.
     pub faults: Arc<Faults>,

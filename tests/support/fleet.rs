@@ -18,7 +18,7 @@ use super::{TIMEOUT, free_port, wait_until};
 /// Enrolment token of the fleet.
 pub const TOKEN: &str = "enrol-token-of-the-fleet";
 
-/// Where the state is.
+/// Store of the state.
 pub enum Store {
     /// One server.
     Single(Box<Database>),
@@ -44,7 +44,7 @@ pub struct Fleet {
     pub store: Store,
     /// The relays.
     pub members: Vec<Member>,
-    /// Where a balancer is to listen, whose port visitors use.
+    /// Port for a balancer, which visitors use.
     pub port: u16,
 }
 
@@ -128,7 +128,7 @@ impl Fleet {
         self.members[at].relay.as_ref().expect("it runs")
     }
 
-    /// Those that run.
+    /// Relays that run.
     pub fn running(&self) -> impl Iterator<Item = &Relay> {
         self.members.iter().filter_map(|one| one.relay.as_ref())
     }
@@ -232,7 +232,7 @@ impl Member {
         data.to_string_lossy().into_owned()
     }
 
-    /// Where visitors and the balancer come in, whether it runs or not.
+    /// Address for visitors and the balancer, whether the relay runs or not.
     pub fn address(&self) -> SocketAddr {
         let listen = self.args[0].split_once('=').expect("it is --listen=…").1;
         listen.parse().expect("an address")

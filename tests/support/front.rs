@@ -15,7 +15,7 @@ use super::{TIMEOUT, free_port, holds_within};
 pub struct Front {
     process: Leashed,
     dir: PathBuf,
-    /// Where visitors come in.
+    /// Address for visitors.
     pub address: SocketAddr,
 }
 
@@ -244,7 +244,7 @@ fn split(text: &str, at: &str) -> (String, String) {
 
 /// Passes bytes on between a server in front and a relay, and counts the connections.
 pub struct Tap {
-    /// Where it listens.
+    /// Address to connect to.
     pub address: SocketAddr,
     count: Arc<AtomicUsize>,
 }
@@ -267,7 +267,7 @@ impl Tap {
         Tap { address, count }
     }
 
-    /// How many came.
+    /// Number of connections so far.
     pub fn connections(&self) -> usize {
         self.count.load(Ordering::SeqCst)
     }

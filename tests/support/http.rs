@@ -56,7 +56,7 @@ pub struct Incoming {
     framing: Framing,
 }
 
-/// How the end of a body is found.
+/// Rule by which the end of a body is found.
 enum Framing {
     Length(u64),
     Chunk { left: u64, first: bool },

@@ -38,7 +38,7 @@ fi
 exit "$status"
 "#;
 
-/// How long a program gets to end by itself after SIGTERM before it is killed.
+/// Time in which a program may end by itself after SIGTERM before it is killed.
 const GRACE: Duration = Duration::from_secs(20);
 
 /// Output of a program so far.

@@ -41,7 +41,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for something that should take well under a second; generous because two cores may be
+/// Limit for something that should take well under a second; generous because two cores may be
 /// shared by many test binaries.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -93,7 +93,7 @@ pub fn target_dir(name: &str) -> PathBuf {
     dir
 }
 
-/// Where this build's programs are: `target/debug`, as a test or bench itself runs from `target/debug/deps`.
+/// Directory of this build's programs: `target/debug`, as a test or bench itself runs from `target/debug/deps`.
 pub fn build_dir() -> PathBuf {
     let own = std::env::current_exe().expect("the system tells where a program is");
     let dir = own.ancestors().nth(2);

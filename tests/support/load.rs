@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// A promise is kept when it takes no more than so many times as long: what breaks one takes far longer.
 const SLACK: f64 = 3.0;
 
-/// How many times as long things may take here and now: [`SLACK`], and more by as much as there are more programs
+/// Factor by which things may take longer here and now: [`SLACK`], and more by as much as there are more programs
 /// than processors.
 pub fn slowdown() -> f64 {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -18,7 +18,7 @@ pub fn slowdown() -> f64 {
     SLACK + waiting / cores as f64
 }
 
-/// How long what is promised within `promised` may take here and now.
+/// Time that may pass here and now for what is promised within `promised`.
 pub fn allowed(promised: Duration) -> Duration {
     promised.mul_f64(slowdown())
 }

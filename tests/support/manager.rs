@@ -352,7 +352,7 @@ impl Far {
         }
     }
 
-    /// Where the tunnel server is.
+    /// Port of the tunnel server.
     pub fn tunnel_port(&self) -> u16 {
         self.tunnel_port
     }

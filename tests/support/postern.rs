@@ -12,7 +12,7 @@ use super::http::Client;
 use super::kill_on_drop::{KillOnDrop, Leashed, has_plain_words};
 use super::{TIMEOUT, build_dir, holds_within};
 
-/// How long a one-off command may take.
+/// Limit for a one-off command.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The binary under test; `POSTERN_BIN` puts another build (release, static) in its place.
@@ -54,7 +54,7 @@ impl Home {
         home
     }
 
-    /// Where it is.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// How long a connection may take to send its request.
+/// Time in which a connection must send its request.
 const REQUEST_WITHIN: Duration = Duration::from_secs(20);
 /// Bytes of a request.
 const MAX_REQUEST: usize = 1024 * 1024;
@@ -105,7 +105,7 @@ pub fn good(tunnel_port: u16, port: u16) -> Value {
 /// A request as it came.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// When it was complete.
+    /// Time at which it was complete.
     pub at: Instant,
     /// Request line and header lines.
     pub head: String,

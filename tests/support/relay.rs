@@ -26,9 +26,9 @@ pub const PASSWORD: &str = "generated-password-of-43-characters-0123456";
 pub struct Relay {
     process: Leashed,
     home: Arc<Home>,
-    /// Where the gateway listens.
+    /// Address of the gateway.
     pub address: SocketAddr,
-    /// Where tunnels come in; port 0 if only where visitors do.
+    /// Address for tunnels; port 0 if they use the gateway's.
     pub tunnel: SocketAddr,
 }
 
@@ -442,7 +442,7 @@ pub fn state(data: &Path) -> Value {
 pub fn put_state(data: &Path, state: &Value) {
     let version = state.get("version").cloned().unwrap_or_else(|| json!(2));
     let document = with(state.clone(), json!({"version": version}));
-    // Where there is none it is put in by somebody.
+    // A directory without a state has nothing to remove.
     let _ = std::fs::remove_file(data.join(ROWS));
     std::fs::write(data.join("relay.json"), document.to_string()).expect("the directory is ours");
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tungstenite::protocol::{Role, WebSocketConfig};
 use tungstenite::{Message, WebSocket};
 
-/// How long the browser may take over one call.
+/// Limit for one call of the browser.
 const CALL_PATIENCE: Duration = Duration::from_secs(90);
 
 /// Far more events than the tests that run at once cause, and a bound for one that runs wild.
@@ -20,7 +20,7 @@ const EVENT_LIMIT: usize = 200_000;
 /// Something the browser told without being asked.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Which page's session it belongs to; none for the browser itself.
+    /// Session of the page; none for the browser itself.
     pub session: Option<String>,
     /// As `Runtime.exceptionThrown`.
     pub method: String,

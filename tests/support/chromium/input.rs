@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::keys::{self, Key};
 use super::page::Page;
 
-/// How long an element may take to appear, to hold still and to be uncovered.
+/// Time in which an element must appear, hold still and be uncovered.
 const ELEMENT_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Pause between two looks at an element.
@@ -117,7 +117,7 @@ impl Page {
         self.insert_text(text);
     }
 
-    /// Where to click an element, once that can be done.
+    /// Point at which to click an element, once that can be done.
     #[track_caller]
     pub fn locate(&self, target: &str) -> (f64, f64) {
         let find = format!("({LOCATE})({})", json!(target));

@@ -21,7 +21,7 @@ use super::kill_on_drop::{KillOnDrop, Leashed};
 use super::wait_until;
 use cdp::Cdp;
 
-/// How long the browser may take to start; slow when the machine is busy and its files are cold.
+/// Limit for the start of the browser; slow when the machine is busy and its files are cold.
 const START_PATIENCE: Duration = Duration::from_secs(120);
 
 /// Quiet, unattended, and nothing sent anywhere.

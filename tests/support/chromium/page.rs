@@ -10,7 +10,7 @@ use super::cdp::{Cdp, Event};
 use super::text;
 use crate::{holds_within, target_dir};
 
-/// How long a page may take to show what a test waits for.
+/// Time in which a page must show what a test waits for.
 const PAGE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The accessibility checks that [`Page::a11y`] runs.
@@ -47,7 +47,7 @@ pub struct Download {
     pub name: String,
     /// True if it was completed; false if the transfer failed or was cancelled.
     pub completed: bool,
-    /// Where its content is.
+    /// Path of its content.
     pub path: PathBuf,
 }
 
@@ -268,7 +268,7 @@ impl Page {
         }
     }
 
-    /// Where the focus goes when Tab is pressed again and again, until it comes round or `most` stops are seen; each
+    /// Places of the focus when Tab is pressed again and again, until it comes round or `most` stops are seen; each
     /// stop says what it is and whether its focus shows.
     pub fn tab_stops(&self, most: usize) -> Vec<String> {
         const STOP: &str = include_str!("focus.js");

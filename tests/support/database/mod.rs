@@ -29,10 +29,10 @@ pub const READER: &str = "reader";
 /// An account of the same password that authenticates by MariaDB's ed25519 ([`Options::ed25519`]).
 pub const ED25519_USER: &str = "ed";
 
-/// How long a server may take to answer after its start.
+/// Time in which a server must answer after its start.
 const START_PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often another port is tried when somebody took the one we found free.
+/// Number of ports to try when somebody took the one we found free.
 const PORT_ATTEMPTS: usize = 5;
 
 /// Settings that make a throw-away server quick to start and small.
@@ -165,7 +165,7 @@ impl Database {
         assert!(self.answers_in_time(), "it is down: {}", self.log());
     }
 
-    /// Whose server it is.
+    /// Maker of the server.
     pub fn kind(&self) -> Kind {
         self.server.kind()
     }
@@ -275,7 +275,7 @@ impl Database {
         format!("numbers.{name}")
     }
 
-    /// How many statements whose text contains `part` are running now.
+    /// Number of running statements whose text contains `part`.
     pub fn running(&self, part: &str) -> usize {
         let list = self.column(&format!(
             "SELECT info FROM {} WHERE info IS NOT NULL AND id <> CONNECTION_ID()",

@@ -1,4 +1,4 @@
-//! Which server a test runs on: the installed MariaDB, or one that `tests/servers.sh` has unpacked.
+//! Server that a test runs on: the installed MariaDB, or one that `tests/servers.sh` has unpacked.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::run;
 /// Names the server that a test program runs on, such as `mysql-9.7`; the installed MariaDB where it is unset.
 const CHOICE: &str = "POSTERN_TEST_SERVER";
 
-/// Whose server it is.
+/// Maker of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Oracle's MySQL.
@@ -25,7 +25,7 @@ pub struct Server {
     kind: Kind,
     /// As the program says it, `9.7.4-2`.
     full_version: String,
-    /// Where it is unpacked, with its own libraries; the system's has none.
+    /// Directory with the unpacked server and its own libraries; none for the system's.
     unpacked: Option<PathBuf>,
 }
 
@@ -70,7 +70,7 @@ impl Server {
         names
     }
 
-    /// Whose it is.
+    /// Maker of the server.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -133,7 +133,7 @@ impl Server {
         server
     }
 
-    /// Where it is unpacked; none where it is the system's.
+    /// Directory of an unpacked server; none for the system's.
     pub fn root(&self) -> Option<&Path> {
         self.unpacked.as_deref()
     }
@@ -170,7 +170,7 @@ impl Server {
         ]
     }
 
-    /// Where an unpacked server has its messages and the SQL of its system tables.
+    /// Directory in which an unpacked server has its messages and the SQL of its system tables.
     pub(super) fn share(&self) -> Option<PathBuf> {
         let share = self.unpacked.as_ref()?.join("usr/share");
         Some(match self.kind {
@@ -185,7 +185,7 @@ impl Server {
     }
 }
 
-/// Where `tests/servers.sh` puts them.
+/// Directory into which `tests/servers.sh` unpacks servers.
 fn unpacked() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
     let root = root.expect("this is tests/support of the project");
