@@ -31,7 +31,7 @@ def named(package):
 
 
 def fits(expression, allowed, used):
-    """Whether a licence expression (SPDX) can be met by what is allowed."""
+    """True if a licence expression (SPDX) can be met by what is allowed."""
     tokens = re.findall(r"[()/]|[^\s()/]+", expression)
 
     def choice():

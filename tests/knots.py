@@ -351,7 +351,7 @@ def es_edges(root):
 
 
 def broken_layer(importer, imported):
-    """What is wrong with an import, given both paths below html/."""
+    """Names the fault of an import, given both paths below html/; None if it has none."""
     page, other = importer.split(os.sep)[0], imported.split(os.sep)[0]
     if other not in (page, "common"):
         return "common/ imports from a page" if page == "common" else "a page imports from another page"

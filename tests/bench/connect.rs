@@ -1,4 +1,4 @@
-//! How long an application takes to be connected, from the call to `connected`, through a relay on this machine: the
+//! Time to connect an application, from the call to `connected`, through a relay on this machine: for the
 //! first one of a manager, which makes the main tunnel too, and the median of those that follow. Then the time from the
 //! command `postern http PORT` to its printed link, alone and through a running `postern start`. `POSTERN_BIN` measures
 //! another build than cargo's.

@@ -32,7 +32,7 @@ use support::{Database, Home, Postern, TIMEOUT, wait_until};
 /// Pairs measured after one warm-up.
 const PAIRS: usize = 5;
 
-/// How often a quick request is repeated.
+/// Number of times a quick request is repeated.
 const REPEATS: usize = 21;
 
 /// Statements that sleep while `/api/info` is timed.

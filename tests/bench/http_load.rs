@@ -113,7 +113,7 @@ impl Waiting {
         epoll::add(&self.0, socket, number, epoll::EventFlags::IN).unwrap();
     }
 
-    /// Which of them have something, waiting for one.
+    /// Numbers of the sockets with something to read; waits until there is one.
     pub(crate) fn readable(&self) -> Vec<usize> {
         let mut events = Vec::with_capacity(64);
         let limit = Timespec {

@@ -216,7 +216,7 @@ fn storm(relay: &Relay, connectors: usize, sites: usize, target: &Target) {
     }
 }
 
-/// How long each call took.
+/// Duration of each call.
 fn calls(
     relay: &Relay,
     at_once: usize,

@@ -74,7 +74,7 @@ const COMMANDS: [&str; 63] = [
     "version",
     "help",
 ];
-/// Those of them that are other names.
+/// Number of aliases among these commands.
 const OTHER_NAMES: usize = 1;
 
 fn data(name: &str) -> PathBuf {
@@ -128,7 +128,7 @@ fn every_error_says_what_it_said() {
         let said = home.run(&args);
         assert!(matches!(said.code, Some(1 | 2)), "{line}: {said:?}");
         let shown = said.stderr.replace(&*home.path().to_string_lossy(), "HOME");
-        // That depends on what else runs on this machine.
+        // This warning depends on what else runs on this machine.
         let is_of_here = |line: &&str| !line.contains("WARN  Port 8180 is in use");
         let shown: String = shown.split_inclusive('\n').filter(is_of_here).collect();
         now += &format!("{line}\n{shown}");

@@ -14,7 +14,7 @@ use support::own_process::again;
 
 /// Tells a child its directory; without it the child's test has nothing to do.
 const CHILD: &str = "POSTERN_TEST_VAULT";
-/// How often a writer is killed.
+/// Number of times a writer is killed.
 const KILLS: u32 = 100;
 /// Bytes of a content: some pages, so that a write is no single instant.
 const LENGTH: usize = 20_000;

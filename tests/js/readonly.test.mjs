@@ -7,7 +7,7 @@ const QUERIES = ['SELECT', 'WITH', 'VALUES', 'TABLE', 'SHOW', 'DESC', 'DESCRIBE'
 
 const vectors = await readVectors('gate.json');
 
-/** What a text begins with behind comments and parentheses, found without the page's lexer. */
+/** First word of a text behind comments and parentheses, found without the page's lexer. */
 function beginning(sql) {
   const skipped = /^(?:[\s(;]|\/\*(?![!]|M!)[\s\S]*?\*\/|(?:#|--(?=\s|$))[^\n]*(?:\n|$))*/.exec(sql)[0].length;
   const word = /^[\w$\u0080-\uffff]+(?![\w$.])/.exec(sql.slice(skipped))?.[0].replace(/[a-z]+/g, (part) => part.toUpperCase()) ?? '';

@@ -112,7 +112,7 @@ async def algorithms(*arguments):
 
 
 async def refused_login(server, user, passwords):
-    """How many seconds it took to be refused."""
+    """Returns the number of seconds until it was refused."""
     async with connected(server, user, passwords, login=False) as connection:
         began = time.monotonic()
         try:

@@ -41,7 +41,7 @@ async def carry(reader, writer):
 
 
 def forward(connection, target):
-    """What a connection to a forwarded port gets."""
+    """Returns the function that serves a connection to a forwarded port."""
     async def visit(reader, writer):
         try:
             channel, sink = await connection.open(target)

@@ -1,4 +1,4 @@
-"""What holds for a stream whichever end opened it. A `pair()` gives both ends of a new stream, each a reader and a
+"""Checks of a stream, whichever end opened it. A `pair()` gives both ends of a new stream, each a reader and a
 writer: first the TCP end that postern serves, then the SSH channel's end here."""
 
 import asyncio
@@ -153,7 +153,7 @@ async def no_adjustment(connection, pair):
 
 
 async def stalled_tcp_end(connection, pair):
-    """Whoever sits at the TCP end does not read: what is taken off the channel is bounded, and other streams live."""
+    """Nobody reads at the TCP end: what is taken off the channel is bounded, and other streams live."""
     data = os.urandom(24 * MIB)
     (reader, writer), (channel, sink) = await pair()
     sink.write(data)

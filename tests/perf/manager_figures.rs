@@ -8,9 +8,9 @@ use support::process::processor_time;
 use support::quick_setup::Act;
 use support::{allowed, free_port};
 
-/// How much more than promised is borne.
+/// Permitted multiple of what is promised.
 const LOOSE: u32 = 10;
-/// How long idleness is measured.
+/// Time for which idleness is measured.
 const IDLE: Duration = Duration::from_secs(3);
 const APPS: usize = 20;
 

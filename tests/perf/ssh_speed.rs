@@ -1,4 +1,4 @@
-//! How fast one core seals and opens, without any socket; printed, and held to a low bound.
+//! Speed at which one core seals and opens, without any socket; printed, and held to a low bound.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How one visit went.
+/// Result of one visit.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// All of it came, and is right.
@@ -30,7 +30,7 @@ pub(crate) struct Ledger(Mutex<Entries>);
 struct Entries {
     visits: BTreeMap<&'static str, Counts>,
     faults: BTreeMap<String, u64>,
-    /// How visits broke.
+    /// Number of breaks by cause.
     breaks: BTreeMap<String, u64>,
     statuses: BTreeMap<u16, u64>,
     wrong: Vec<String>,

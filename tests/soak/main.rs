@@ -28,7 +28,7 @@ use ledger::{Ledger, Told};
 use visitor::{INSERT, KINDS, Visitor};
 use world::{Figures, World};
 
-/// Those who visit at once, and those of them who add rows alone.
+/// Visitors at once, and those of them who only add rows.
 const VISITORS: u64 = 12;
 const CLIENTS: u64 = 2;
 /// Permitted growth during the second part: allocators and pools cause it.
@@ -64,7 +64,7 @@ fn what_is_shared_outlives_faults_and_kills() {
     let time = Duration::from_secs(60) * u32::try_from(minutes).unwrap();
     let signs = Signs::default();
     let (before, after) = std::thread::scope(|scope| {
-        // Whatever fails here, the visitors end.
+        // Ends the visitors even if something fails here.
         let _over = SetOnDrop(&signs.is_over);
         for number in 0..VISITORS {
             let visitor = Visitor {

@@ -41,7 +41,7 @@ pub(crate) const KINDS: [&str; 14] = [
 /// The kind of visit that adds a row.
 pub(crate) const INSERT: &str = "INSERT";
 
-/// Where visitors go.
+/// Addresses and names that visitors use.
 pub(crate) struct Places {
     /// The gateway, as they reach it.
     pub(crate) gateway: SocketAddr,
@@ -57,7 +57,7 @@ pub(crate) struct Places {
     pub(crate) tcp: Vec<SocketAddr>,
 }
 
-/// Why a visit did not end well. What is wrong is more than a failure.
+/// Reason for which a visit did not end well. A wrong answer is more than a failure.
 pub(crate) enum Failure {
     Refused(u16),
     Broken(io::Error),
@@ -76,7 +76,7 @@ impl From<io::Error> for Failure {
 
 type Visit = Result<(), Failure>;
 
-/// One who makes visits, one after the other.
+/// A visitor, who makes visits one after the other.
 pub(crate) struct Visitor<'a> {
     pub(crate) places: &'a Places,
     pub(crate) ledger: &'a Ledger,

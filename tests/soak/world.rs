@@ -23,7 +23,7 @@ use crate::visitor::Places;
 
 /// Time in which everything is connected again once nothing hinders it.
 const RETURN: Duration = Duration::from_secs(120);
-/// Where proxies stand in for the relay: the same ports on other addresses of loopback.
+/// Addresses of the proxies before the relay: the same ports on other addresses of loopback.
 const OF_MANAGERS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const OF_VISITORS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 

@@ -255,7 +255,7 @@ fn a_turn_that_is_not_used_goes_to_the_next() {
             .unwrap();
     }
     let mut waiting = channels.len() - 3;
-    // Whoever is called says that it has nothing after all.
+    // Each channel whose turn it is has nothing to send after all.
     while pair.step(usize::MAX) || pair.server.session.borrow().has_output() {
         for told in pair.server.told() {
             if let Told::Writable(channel) = told {

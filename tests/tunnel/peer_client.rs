@@ -5,7 +5,7 @@ use std::time::Duration;
 use support::kill_on_drop::{KillOnDrop, Leashed};
 use support::{TIMEOUT, free_port, wait_until};
 
-/// How long a whole group may take on a busy machine.
+/// Limit for a whole group on a busy machine.
 pub(crate) const GROUP: Duration = Duration::from_secs(90);
 
 /// Users of the peer, with their rights.

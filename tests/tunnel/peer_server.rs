@@ -6,9 +6,9 @@ use serde::Deserialize;
 use support::kill_on_drop::{KillOnDrop, Leashed};
 use support::wait_until;
 
-/// How long a whole group may take on a busy machine.
+/// Limit for a whole group on a busy machine.
 const GROUP: Duration = Duration::from_secs(90);
-/// How long a message may take to appear once the peer has seen what it is about.
+/// Time in which a message must appear once the peer has seen what it is about.
 const MESSAGE: Duration = Duration::from_secs(10);
 
 /// The client that the peer wants, and what it must and must not say.

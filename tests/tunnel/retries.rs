@@ -1,4 +1,4 @@
-//! How often a tunnel tries: never a storm, never hammering, and it does come back.
+//! Frequency of a tunnel's attempts: never a storm, never hammering, and it does come back.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -120,7 +120,7 @@ fn a_connection_that_drops_soon_does_not_reset_the_pauses() {
             "{dropped:?}"
         );
     }
-    // One that lasts does.
+    // A connection that lasts does reset them.
     *server.until.lock().unwrap() = Until::Up(Duration::from_millis(900));
     let taken = server.taken();
     holds_within(WAIT, "a short pause", || {

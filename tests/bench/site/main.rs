@@ -181,7 +181,7 @@ fn database(dir: &Path) {
 struct Measured {
     amount: f64,
     rate: f64,
-    /// Where something was waited for, as long as all but a hundredth took.
+    /// Longest wait, without the slowest hundredth; none if nothing was waited for.
     p99: Option<Duration>,
 }
 
@@ -251,7 +251,7 @@ impl Table<'_> {
     }
 }
 
-/// How many a second, p99 in µs, and µs of processor for each at the two ends.
+/// Returns the rate a second, p99 in µs, and µs of processor for each at the two ends.
 fn with_processor_time(way: &Way, measure: impl Fn(&Way) -> Measured) -> [f64; 4] {
     let busy = || way.ends.iter().map(|pid| processor_time(*pid));
     let before: Vec<Duration> = busy().collect();

@@ -15,7 +15,7 @@ pub(crate) struct Way {
     pub(crate) host: String,
     /// Process ids of both ends: those at the visitors, and that at the application.
     pub(crate) ends: Vec<u32>,
-    /// Those that go with it.
+    /// Processes that end with it.
     processes: Vec<Process>,
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::peers::Running;
 use crate::targets::{PIECE, Targets};
 
-/// How long anything may take.
+/// Limit for anything that is waited for.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) fn visit(port: u16) -> TcpStream {

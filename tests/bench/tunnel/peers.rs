@@ -42,7 +42,7 @@ impl Kind {
         Self::Bore,
     ];
 
-    /// Those whose binaries are there, "no tunnel" first.
+    /// Peers whose binaries exist, "no tunnel" first.
     pub(crate) fn wanted() -> Vec<Self> {
         let named = std::env::var("BENCH_PEERS").ok();
         let wanted = |kind: &Self| match &named {

@@ -83,7 +83,7 @@ fn each_shell_has_a_script_and_others_are_refused() {
             said.code == Some(0) && said.stdout.contains("__complete"),
             "{said:?}"
         );
-        // Where the shell is there, it takes the script as one of its own.
+        // An installed shell parses the script without an error.
         let Ok(mut child) = Command::new(shell)
             .arg("-n")
             .stdin(Stdio::piped())

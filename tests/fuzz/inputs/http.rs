@@ -1,4 +1,4 @@
-//! Whatever arrives: no panic, and one verdict however it is split.
+//! Input of any kind: no panic, and one verdict however it is split.
 //!
 //! Shared by the fuzz target and by the test that feeds the vectors (`tests/http/vectors.rs`).
 

@@ -1,4 +1,4 @@
-//! Whatever arrives, at either end: no panic. The first byte chooses between raw bytes and
+//! Input of any kind, at either end: no panic. The first byte chooses between raw bytes and
 //! messages under good keys, and between client and server; messages are cut by a length byte.
 //!
 //! Shared by the fuzz target and by the test that feeds the corpus (`src/tunnel/ssh/corpus_tests.rs`).

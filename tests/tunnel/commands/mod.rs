@@ -260,7 +260,7 @@ fn every_form_of_a_reverse_tcp_remote_is_understood() {
         echoes(port);
     }
     client.ends_well(Signal::TERM);
-    // Where a form listens is read from the refusal.
+    // The refusal names the address on which a remote would listen.
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("users.json");
     std::fs::write(&file, format!(r#"{{"me:{PASSWORD}": ["^$x"]}}"#)).unwrap();
@@ -336,7 +336,7 @@ fn a_server_is_told_where_to_listen_as_chisel_is() {
     failed_with(&finished, "300.1.1.1:0");
 }
 
-/// Whoever reaches it could listen on any port of this machine.
+/// Anybody who reaches it could listen on any port of this machine.
 #[test]
 fn without_users_it_serves_loopback_alone_unless_that_is_said() {
     let finished = Home::new().run(&["tunnel-server", "--listen", "0.0.0.0:0"]);
