@@ -285,7 +285,7 @@ def deb(release, architecture, executable, beside):
 
 
 def unit():
-    """What the program itself prints, with a user and options of its own."""
+    """Returns what the program itself prints, with a user and options of its own."""
     native = ROOT / f"target/{native_target()}/release/postern"
     printed = run(native, "relay", "--print-systemd-unit", "--domain", "relay.example").decode()
     lines = [line for line in printed.splitlines() if not line.startswith("#")]

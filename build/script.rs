@@ -164,7 +164,7 @@ fn quoted(text: &str) -> Result<String, String> {
 
 struct Stripped {
     text: String,
-    /// Where in `text` a line begins that is in no braces, text or expression.
+    /// Offsets in `text` of lines that begin outside all braces, texts and expressions.
     statements: Vec<usize>,
 }
 

@@ -28,7 +28,7 @@ export class Store {
   tunnels = [];
   /** @type {Partial<Version>} */
   version = {};
-  /** Why the list is not fresh; empty when it is. */
+  /** Reason for which the list is not fresh; empty when it is. */
   trouble = '';
 
   /** @param {ReturnType<typeof import('../api.js').createApi>} api @param {() => void} onChange */

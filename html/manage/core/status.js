@@ -145,7 +145,7 @@ export function effectiveSettings(app) {
   return { inForce: false, protocol, target: addressOf(app), invisible, db_readonly, allow, guest };
 }
 
-/** Why a connected application does not answer, and what to set where it says; empty where it does or that is unknown. @param {App} app */
+/** Error of a connected application that does not answer, and the setting to change if known; empty if it answers or that is unknown. @param {App} app */
 export function healthError(app) {
   const health = app.connection?.health;
   if (app.conn_status !== 'connected' || health?.state !== 'failing') return '';

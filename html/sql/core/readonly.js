@@ -12,7 +12,7 @@ const OTHER = new Set(('INSERT UPDATE DELETE DROP ALTER CREATE TRUNCATE RENAME R
 const MAX_NAME = 40;
 
 /**
- * Why the page does not send this in read-only mode; null where every statement in it begins as a query does.
+ * Reason for which the page does not send this in read-only mode; null if every statement in it begins as a query does.
  * @param {string} sql
  * @returns {string|null}
  */

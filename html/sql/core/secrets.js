@@ -47,7 +47,7 @@ export function withoutSecrets(sql) {
 /** The last line of a text of which only the beginning was kept. */
 export const CUT = '\n… the rest was cut off when this text was kept';
 
-/** Why a text does not run as it stands, and where; null where it does. @param {string} sql @returns {{at: number, text: string}|null} */
+/** Reason for which a text does not run as it stands, and the place; null if it does. @param {string} sql @returns {{at: number, text: string}|null} */
 export function whyAltered(sql) {
   const cut = sql.lastIndexOf(CUT.trim());
   if (cut >= 0) return { at: cut, text: 'Nothing was run: the rest of this statement was cut off when it was saved. Replace the last line with the rest.' };

@@ -1,5 +1,5 @@
 /**
- * Why the rows of a table cannot be changed here.
+ * Reasons for which the rows of a table cannot be changed.
  * @module
  */
 

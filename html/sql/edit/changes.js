@@ -269,7 +269,7 @@ export class Changes {
     return this.list.some(({ base }) => base?.some((value) => !isCompared(value)));
   }
 
-  /** Why a change was refused. @param {string} id @param {string} message */
+  /** Records the reason for which a change was refused. @param {string} id @param {string} message */
   fail(id, message) {
     const change = this.#all.get(id);
     if (change) this.#put([[id, { ...change, error: message }]]);

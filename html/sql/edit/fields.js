@@ -58,7 +58,7 @@ function kindOf(base, type, json) {
   return kind === 'shape' ? 'binary' : /** @type {FieldKind} */ (kind);
 }
 
-/** Why a column does not take what stands for a value; empty where it does. @param {Field} field @param {any} value */
+/** Reason for which a column does not take a value; empty if it does. @param {Field} field @param {any} value */
 export function refusal({ name, fixed, nullable, required }, value) {
   if (fixed) return fixed;
   if (value === null && !nullable) return `${name} is NOT NULL`;

@@ -38,7 +38,7 @@ export function createText({ columns, rows }) {
   return rows[0]?.[at] ?? null;
 }
 
-/** Why the account does not get to see a text. @param {Kind} kind */
+/** Reason for which the account cannot see a text. @param {Kind} kind */
 export function createDenied(kind) {
   if (kind === 'procedure' || kind === 'function') return 'The server shows its text only to its definer, and to accounts with SHOW_ROUTINE (MySQL), SHOW CREATE ROUTINE (MariaDB 11.3), or SELECT on the server’s own tables.';
   return `The server does not show the text of this ${kind} to this account.`;

@@ -28,7 +28,7 @@ export class Into {
   keys = [];
   /** True if the table is still looked at. */
   busy = true;
-  /** Why it cannot be. */
+  /** Error of the last look at the table; empty if there was none. */
   trouble = '';
 
   /** @param {Known} known @param {() => void} onChange */

@@ -99,7 +99,7 @@ export function showReplicaAdvice(by) {
   });
 }
 
-/** Why an account that could write is a risk in read-only mode, and what to do. @param {{user: string}} info */
+/** Explains the risk of an account that could write in read-only mode, and how to avoid it. @param {{user: string}} info */
 export function showAccountAdvice({ user }) {
   const sql = "CREATE USER 'reader'@'%' IDENTIFIED BY '…';\nGRANT SELECT, SHOW VIEW ON `mydb`.* TO 'reader'@'%';";
   return openDialog({
