@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the texts that people read, as a part of `make lint`: phrases of tests/words.txt that must not appear in them,
-sentences of README and manual that are too long, and comments that begin with a question word in place of a noun.
+sentences of README and manual that are too long, and comments that begin with no noun or verb.
 `--self-test` checks the checks."""
 
 import html
@@ -10,11 +10,15 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LONGEST = 30
-# No comment begins so: begin with a noun or a verb, such as "True if", "Returns" or "Limit for".
-QUESTION = re.compile(r'^\s*(?://[/!]?|/?\*+|#)\s+((?:What|Whether|Who|The same)\b.*)')
+# No comment or docstring begins so: begin with a noun or a verb, such as "True if", "Returns" or "Limit for".
+QUESTION = re.compile(
+    r'^[ \t]*(?:(?://[/!]?|/?\*+|#)[ \t]+|r?"""\s*)'
+    r'((?:What|Whatever|Whether|Who|Whoever|Whose|Which|How|Why|Where|When|That|Those|One that|The same)\b.*)',
+    re.M,
+)
 COMMENTED = (
     'src/**/*.rs', 'tests/**/*.rs', 'build/*.rs', 'build.rs', 'examples/*.rs', 'html/**/*.js', 'html/**/*.css', 'html/**/*.ts',
-    'tests/**/*.js', 'tests/**/*.py', 'tests/**/*.sh', 'tests/**/*.toml', 'build/*.py', 'Makefile', 'Cargo.toml',
+    'tests/**/*.js', 'tests/**/*.mjs', 'tests/**/*.py', 'tests/**/*.sh', 'tests/**/*.toml', 'build/*.py', 'Makefile', 'Cargo.toml',
 )
 RUST = re.compile(r'"((?:[^"\\]|\\.)*)"', re.S)
 SCRIPT = re.compile(r"'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`")
@@ -55,8 +59,8 @@ def forbidden(text, phrases):
 
 
 def questions(name, text):
-    found = ((line, QUESTION.match(said)) for line, said in enumerate(text.splitlines(), 1))
-    return [f'{name}:{line}: a comment begins with a question word: {one.group(1)[:90]}' for line, one in found if one]
+    found = ((text.count('\n', 0, one.start(1)) + 1, one.group(1)) for one in QUESTION.finditer(text))
+    return [f'{name}:{line}: a comment begins with no noun or verb: {said[:90]}' for line, said in found]
 
 
 def files(*patterns):
@@ -93,9 +97,12 @@ def self_test():
     long = 'word ' * 31
     assert any(len(one.split()) > LONGEST for one in prose(f'<p>{long}</p>'))
     assert not any(len(one.split()) > LONGEST for one in prose(f'<pre>{long}</pre><p>Short. Short.</p>'))
-    assert questions('a.rs', 'use b;\n    /// Whether it holds.') == ['a.rs:2: a comment begins with a question word: Whether it holds.']
+    assert questions('a.rs', 'use b;\n    /// Whether it holds.') == ['a.rs:2: a comment begins with no noun or verb: Whether it holds.']
     assert questions('a.css', '/* What is shown */') and questions('a.js', '/** The same */') and questions('a.sh', '# Who asks')
-    assert not questions('a.rs', '/// True if it holds.\n/// Whatever it is.\nlet a = "// What";')
+    assert questions('a.mjs', '// Those that run') and questions('a.rs', 'a;\n//! One that runs')
+    assert questions('a.py', 'def a():\n    """How many."""') and questions('a.py', '"""\nWhere it is."""')
+    assert not questions('a.rs', '/// True if it holds.\n/// Whole lines.\n//\nThat(a);\nlet a = "// What";')
+    assert not questions('a.py', 'a = """What"""\n"""\nCounts what runs."""')
     print('words: self-test: as expected')
     return 0
 
