@@ -7,6 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 /// Bytes of a host name (RFC 1035 §2.3.4).
 pub(crate) const MAX_HOST: usize = 253;
 
+/// Addresses of one name that are tried. Default 8: a name with more is a load balancer's, whose next ones are no better.
+const MAX_ADDRESSES: usize = 8;
+
 /// A host as a URL has it: brackets around an IPv6 address.
 pub(crate) fn bracketed(host: &str) -> Cow<'_, str> {
     if host.contains(':') && !host.starts_with('[') {
@@ -113,9 +116,6 @@ pub(crate) fn is_loopback(host: &str) -> bool {
         Err(_) => name == "localhost" || name.ends_with(".localhost"),
     }
 }
-
-/// Addresses of one name that are tried. Default 8: a name with more is a load balancer's, whose next ones are no better.
-const MAX_ADDRESSES: usize = 8;
 
 /// All addresses of a host, at least one; it may take as long as the system's resolver does. A name without any is
 /// [`io::ErrorKind::NotFound`].

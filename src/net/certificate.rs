@@ -9,6 +9,14 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
+/// Where systems keep the certificates that they trust; the first that exists is used.
+const BUNDLES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/ca-bundle.pem",
+];
+
 /// Takes anybody who has the key of the certificate shown, or asks for one of an authority, with or without the name.
 #[derive(Debug)]
 pub(crate) struct Verifier {
@@ -77,14 +85,6 @@ impl ServerCertVerifier for Verifier {
         algorithms.supported_schemes()
     }
 }
-
-/// Where systems keep the certificates that they trust; the first that exists is used.
-const BUNDLES: [&str; 4] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/cert.pem",
-    "/etc/ssl/ca-bundle.pem",
-];
 
 /// `SSL_CERT_FILE`.
 pub(crate) fn named() -> Option<PathBuf> {

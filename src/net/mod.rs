@@ -3,18 +3,16 @@
 //! [`authority`], [`cidr`], [`percent`] and [`AddressClass`] are pure. [`resolve`] asks the system's resolver, [`poll`] and
 //! [`Acceptor`] wait for sockets.
 
+mod address;
 pub(crate) mod authority;
 pub(crate) mod certificate;
-mod cidr;
 pub(crate) mod percent;
 pub(crate) mod poll;
 mod words;
 
-pub use cidr::AddressClass;
-pub(crate) use cidr::is_within;
-pub use cidr::{Cidr, InvalidCidr};
-pub(crate) use poll::Waker;
-pub(crate) use poll::{Acceptor, Pause};
+pub(crate) use address::is_within;
+pub use address::{AddressClass, Cidr, InvalidCidr};
+pub(crate) use poll::{Acceptor, Pause, Waker};
 pub(crate) use words::{in_words, push_words};
 
 use std::io;

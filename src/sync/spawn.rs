@@ -8,6 +8,11 @@ use std::time::Duration;
 
 use super::Mutex;
 
+/// The longest pause between two looks. Default 1 s: a machine that wakes finds at once what ended while it slept.
+const LOOK: Duration = Duration::from_secs(1);
+/// The shortest one. Default 10 ms: rounding does not make it look all the time.
+const LEAST: Duration = Duration::from_millis(10);
+
 /// Declares the threads: name (at most 15 bytes, else the kernel cuts it) and KiB of stack; code that is not optimised
 /// may need more. Only what is touched takes memory.
 macro_rules! threads {
@@ -120,11 +125,6 @@ fn builder(thread: Thread) -> Builder {
     let named = Builder::new().name(thread.name().to_owned());
     named.stack_size(thread.stack())
 }
-
-/// The longest pause between two looks. Default 1 s: a machine that wakes finds at once what ended while it slept.
-const LOOK: Duration = Duration::from_secs(1);
-/// The shortest one. Default 10 ms: rounding does not make it look all the time.
-const LEAST: Duration = Duration::from_millis(10);
 
 /// One thread that waits for something to fall due. It exists only while there is something to wait for.
 #[derive(Clone, Debug, Default)]

@@ -47,6 +47,9 @@ static OPEN: LazyLock<Permits> = LazyLock::new(Permits::default);
 /// How many there may be.
 static ROOM: OnceLock<usize> = OnceLock::new();
 
+/// Start of the first line of an SSH server (RFC 4253 section 4.2).
+pub(crate) const GREETING: &str = "SSH-";
+
 /// Connects, and serves streams until the connection ends; answers why it did.
 pub(super) fn run(state: &TunnelState, settings: &Settings) -> Failure {
     match connect(state, settings) {
@@ -338,9 +341,6 @@ fn within(files: usize) -> usize {
 // ```
 //
 // After the `SSH-` line nothing leads to the other way: else who refuses a password or shows another key could choose it.
-
-/// Start of the first line of an SSH server (RFC 4253 section 4.2).
-pub(crate) const GREETING: &str = "SSH-";
 
 type Ends = (WsReader, WsWriter);
 

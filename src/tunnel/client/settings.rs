@@ -26,6 +26,17 @@ pub const MAX_RETRY_INTERVAL: Duration = crate::limits::MAX_RETRY_INTERVAL;
 /// answer. Default 40 s.
 pub const GONE_WITHIN: Duration = crate::limits::GONE_WITHIN;
 
+/// Time from the WebSocket to `Connected`: identification, keys, login and configuration. Default 30 s.
+pub const READY_WITHIN: Duration = crate::limits::TUNNEL_WAIT;
+/// The first pause before another attempt. Default 100 ms.
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+/// The least pause after a refused password or host key. Default 10 s: nothing has changed sooner, and
+/// servers lock out clients that retry fast.
+const REFUSED_RETRY: Duration = Duration::from_secs(10);
+/// Life of a connection after which the pauses begin at the shortest again. Default 5 s: a
+/// chisel server finds that it cannot bind a port only after it has said yes.
+const PROVEN_AFTER: Duration = Duration::from_secs(5);
+
 /// Settings of a tunnel.
 #[non_exhaustive]
 pub struct Settings {
@@ -201,17 +212,6 @@ impl LastWays {
         self.0.lock().insert(server, way);
     }
 }
-
-/// Time from the WebSocket to `Connected`: identification, keys, login and configuration. Default 30 s.
-pub const READY_WITHIN: Duration = crate::limits::TUNNEL_WAIT;
-/// The first pause before another attempt. Default 100 ms.
-const FIRST_RETRY: Duration = Duration::from_millis(100);
-/// The least pause after a refused password or host key. Default 10 s: nothing has changed sooner, and
-/// servers lock out clients that retry fast.
-const REFUSED_RETRY: Duration = Duration::from_secs(10);
-/// Life of a connection after which the pauses begin at the shortest again. Default 5 s: a
-/// chisel server finds that it cannot bind a port only after it has said yes.
-const PROVEN_AFTER: Duration = Duration::from_secs(5);
 
 /// How long each stage may take; those of the dialling are in its options.
 #[derive(Debug, Clone, Copy)]

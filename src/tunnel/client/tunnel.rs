@@ -23,6 +23,9 @@ const STOP_WAIT: Duration = Duration::from_millis(600);
 /// The longest pause after an attempt during which the server came back. Default 300 ms.
 const WOKEN_PAUSE: Duration = Duration::from_millis(300);
 
+/// Longest pause after a changed host key. Default 2 min.
+const LONGEST_KEY_PAUSE: Duration = Duration::from_secs(120);
+
 /// Tells a tunnel to end, also where its owner is not at hand.
 pub(in crate::tunnel) struct Stopper {
     state: Weak<TunnelState>,
@@ -267,9 +270,6 @@ impl Pauses {
         pause - pause.mul_f64(jitter())
     }
 }
-
-/// Longest pause after a changed host key. Default 2 min.
-const LONGEST_KEY_PAUSE: Duration = Duration::from_secs(120);
 
 /// The pauses of a tunnel.
 pub(super) struct Backoff {

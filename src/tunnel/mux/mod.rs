@@ -67,12 +67,11 @@ mod stream_state;
 mod timers;
 mod token_bucket;
 
-pub(super) use connection::Mux;
+pub(super) use connection::{Mux, Options};
 pub(super) use end::End;
 pub(crate) use local_stream::Serve;
 pub use local_stream::{LocalStream, OpenError, StreamEnd};
 pub(super) use run::{FAREWELL, Handler};
 pub use stats::{Traffic, VisitStats};
 pub(super) use timers::ANSWER_WITHIN;
-pub(super) use timers::Options;
 pub use token_bucket::TokenBucket;

@@ -3,13 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use crossbeam_channel::Sender;
-
 use super::end::End;
-use super::stats::Traffic;
 use super::stream::Stream;
 use crate::tunnel::ssh::RequestId;
-use crate::tunnel::target::MayDial;
 
 /// Time for a keep-alive's answer, in which nothing at all comes, 15 s: with the pause of 25 s a
 /// peer that vanished is noticed within 40 s. Data counts as an answer: on a slow line it comes
@@ -52,13 +48,18 @@ pub(super) struct Due {
 }
 
 impl Timers {
-    pub(super) fn new(options: &Options, now: Instant) -> Self {
+    pub(super) fn new(
+        keepalive: Option<Duration>,
+        answer_within: Duration,
+        ready_within: Duration,
+        now: Instant,
+    ) -> Self {
         Self {
             is_writer_woken: false,
             is_probed: false,
-            keepalive: options.keepalive,
-            answer_within: options.answer_within,
-            ready_by: Some((now + options.ready_within, options.ready_within)),
+            keepalive,
+            answer_within,
+            ready_by: Some((now + ready_within, ready_within)),
             ping_at: None,
             asked: None,
             heard: now,
@@ -170,22 +171,4 @@ impl Timers {
             Err(back) => back.duration() + passed > CLOCK_JUMP,
         }
     }
-}
-
-/// Options of a connection.
-pub(in crate::tunnel) struct Options {
-    /// The pause between keep-alive requests; none for no keep-alive.
-    pub(in crate::tunnel) keepalive: Option<Duration>,
-    /// Time until [`Mux::mark_ready`](super::Mux::mark_ready) must have been called.
-    pub(in crate::tunnel) ready_within: Duration,
-    /// Time for a keep-alive's answer.
-    pub(in crate::tunnel) answer_within: Duration,
-    /// Time to connect to a target.
-    pub(in crate::tunnel) target_within: Duration,
-    /// Gets a message, if there is room for one, when a stream found nobody at its target.
-    pub(in crate::tunnel) target_missed: Option<Sender<()>>,
-    /// Check of a target's address before connecting; none for all.
-    pub(in crate::tunnel) may_dial: Option<MayDial>,
-    /// Where to count.
-    pub(in crate::tunnel) traffic: Arc<Traffic>,
 }

@@ -9,9 +9,8 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::policy::PortAccess;
-
 use super::clients::{ServerStats, count};
+use super::settings::PortAccess;
 use crate::http::source as source_of;
 use crate::net::Acceptor;
 use crate::net::authority::resolve;

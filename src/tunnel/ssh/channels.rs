@@ -13,15 +13,20 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::channel::{Channel, ChannelStage, WriteWait};
-use super::config;
-use super::config::ChannelLimits;
+use super::config::{self, ChannelLimits};
 use super::error::{ChannelOpenFailure, Error};
 use super::event::Event;
-use super::names::ChannelId;
-use super::names::msg;
+use super::names::{ChannelId, msg};
 use super::output::Output;
 use super::window::{Window, WindowBudget};
 use super::wire::{Fields, Put, capped, wide};
+
+/// Bytes of bulk data that a channel may queue each time it is woken, while others wait.
+/// Default 64 KiB: a batch.
+const QUANTUM: usize = config::BATCH;
+/// [`config::MAX_DATA`] as it is announced.
+const MAX_DATA: u32 = 32 * 1024;
+const UNKNOWN_CHANNEL: Error = Error::Protocol("a message names a channel that is not open");
 
 /// All channels of a connection.
 pub(super) struct Channels {
@@ -494,12 +499,3 @@ fn refuse(out: &mut Output, remote: u32, why: ChannelOpenFailure, text: &str) {
     message.put_string(b"");
     out.urgent(&[&message]);
 }
-
-/// Bytes of bulk data that a channel may queue each time it is woken, while others wait.
-/// Default 64 KiB: a batch.
-const QUANTUM: usize = config::BATCH;
-
-/// [`config::MAX_DATA`] as it is announced.
-const MAX_DATA: u32 = 32 * 1024;
-
-const UNKNOWN_CHANNEL: Error = Error::Protocol("a message names a channel that is not open");

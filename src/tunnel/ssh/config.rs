@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::cipher::Cipher;
 use super::hostkey::HostKeyAlgorithm;
+use super::packet::Cipher;
 use super::wire::wide;
 use crate::sync::part_of_memory;
 

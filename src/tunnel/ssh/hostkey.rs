@@ -13,6 +13,9 @@ use super::error::Error;
 use super::names;
 use super::wire::{Fields, Put};
 
+/// Signatures as two numbers of 32 bytes each, which is what the wire format starts from.
+const P256: &signature::EcdsaSigningAlgorithm = &signature::ECDSA_P256_SHA256_FIXED_SIGNING;
+
 /// A host key algorithm, as both sides agree on one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -296,9 +299,6 @@ impl fmt::Debug for ServerKey {
         write!(f, "ServerKey({:?})", self.public())
     }
 }
-
-/// Signatures as two numbers of 32 bytes each, which is what the wire format starts from.
-const P256: &signature::EcdsaSigningAlgorithm = &signature::ECDSA_P256_SHA256_FIXED_SIGNING;
 
 #[cfg(test)]
 mod tests {

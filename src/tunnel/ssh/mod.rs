@@ -36,14 +36,15 @@
 mod auth;
 mod channel;
 mod channels;
-mod cipher;
 mod config;
 mod error;
 mod event;
 mod hostkey;
 mod kex;
 mod names;
+mod negotiate;
 mod output;
+mod packet;
 mod reader;
 mod session;
 mod window;
@@ -55,14 +56,36 @@ mod corpus_tests;
 #[cfg(test)]
 mod tests;
 
-pub use cipher::Cipher;
-pub use config::ChannelLimits;
-pub use config::Config;
+pub use config::{ChannelLimits, Config};
 pub use error::{ChannelOpenFailure, DisconnectReason, Error};
 pub use event::Event;
 pub use hostkey::{HostKey, HostKeyAlgorithm, KeyKind, ServerKey};
 pub use names::{ChannelId, RequestId};
+pub use packet::Cipher;
 pub use reader::Reader;
 pub use session::Session;
 pub use writer::Writer;
-pub use writer::{client, server};
+
+use std::sync::Arc;
+
+use names::Role;
+
+/// The client's end of a new connection. Its first output waits already.
+pub fn client(config: &Config) -> Result<(Session, Reader, Writer), Error> {
+    ends(Role::Client, config, Arc::from([]))
+}
+
+/// The server's end of a new connection. `keys` holds one host key of each kind.
+pub fn server(config: &Config, keys: Arc<[ServerKey]>) -> Result<(Session, Reader, Writer), Error> {
+    ends(Role::Server, config, keys)
+}
+
+fn ends(
+    role: Role,
+    config: &Config,
+    keys: Arc<[ServerKey]>,
+) -> Result<(Session, Reader, Writer), Error> {
+    let session = Session::new(role, config, keys)?;
+    let reader = Reader::new(role, config.rekey_bytes);
+    Ok((session, reader, Writer::new()))
+}

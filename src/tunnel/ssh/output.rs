@@ -13,9 +13,12 @@
 
 use std::collections::VecDeque;
 
-use super::cipher::SealingKey;
-use super::cipher::{Form, Framer, OVERHEAD};
 use super::config;
+use super::packet::SealingKey;
+use super::packet::{Form, Framer, OVERHEAD};
+
+/// Bytes of a chunk: a batch, and what framing and the message's head add to its two packets.
+const CHUNK: usize = config::BATCH + 2 * (OVERHEAD + 16);
 
 /// New keys for the direction outward, from the packet after NEWKEYS on.
 pub(super) struct SealKeys {
@@ -226,9 +229,6 @@ impl Output {
         true
     }
 }
-
-/// Bytes of a chunk: a batch, and what framing and the message's head add to its two packets.
-const CHUNK: usize = config::BATCH + 2 * (OVERHEAD + 16);
 
 impl Chunk {
     fn roomy() -> Self {

@@ -10,13 +10,17 @@ use std::time::Instant;
 
 use zeroize::{Zeroize, Zeroizing};
 
-use super::cipher::{LENGTH, OpeningKey, TAG};
 use super::error::Error;
 use super::event::Event;
 use super::names::{ChannelId, Role, msg};
+use super::packet::{LENGTH, OpeningKey, TAG};
 use super::session::{Message, Session};
 use super::wire::{Fields, wide};
-use super::{cipher, config};
+use super::{config, packet};
+
+/// A chisel peer leaves the version out, so that nothing more can be asked for.
+const PREFIX: &[u8] = b"SSH-";
+const UNKNOWN_CHANNEL: Error = Error::Protocol("a message names a channel that is not open");
 
 /// Lock of the session for a caller of [`Reader::next`].
 trait SessionLock {
@@ -190,7 +194,7 @@ impl Reader {
         if let Some(open) = &mut self.open {
             open.open(self.sequence, packet)?;
         }
-        let payload = cipher::payload(packet, length)?;
+        let payload = packet::payload(packet, length)?;
         let size = packet.len();
         self.input.skip(size);
         self.length = None;
@@ -432,8 +436,6 @@ impl Drop for Reader {
     }
 }
 
-const UNKNOWN_CHANNEL: Error = Error::Protocol("a message names a channel that is not open");
-
 /// A line of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
@@ -465,9 +467,6 @@ pub(super) fn line(input: &[u8], role: Role) -> Result<Line<'_>, Error> {
         Role::Server => Err(Error::NotSsh),
     }
 }
-
-/// A chisel peer leaves the version out, so that nothing more can be asked for.
-const PREFIX: &[u8] = b"SSH-";
 
 fn could_be_ident(head: &[u8]) -> bool {
     head.iter().zip(PREFIX).all(|(have, want)| have == want)

@@ -13,14 +13,13 @@ use std::time::{Duration, Instant};
 
 use super::auth::Auth;
 use super::channels::Channels;
-use super::config;
-use super::config::Config;
+use super::config::{self, Config};
 use super::error::{ChannelOpenFailure, DisconnectReason, Error};
 use super::event::Event;
 use super::hostkey::ServerKey;
-use super::kex::Proposal;
 use super::kex::{KeyExchange, OpenKeys};
 use super::names::{ChannelId, RequestId, Role, msg};
+use super::negotiate::Proposal;
 use super::output::{Batch, Output};
 use super::wire::{Fields, Put, capped, printable, wide};
 

@@ -2,6 +2,8 @@
 
 use super::error::Error;
 
+const TRUNCATED: Error = Error::Protocol("a message ends too early");
+
 /// Reads values from the front of a message.
 #[derive(Debug, Clone)]
 pub(super) struct Fields<'a> {
@@ -94,8 +96,6 @@ impl<'a> Fields<'a> {
         }
     }
 }
-
-const TRUNCATED: Error = Error::Protocol("a message ends too early");
 
 /// Appends values to a message.
 pub(super) trait Put {

@@ -1,16 +1,11 @@
 //! The sealing half: takes framed packets from the session and makes them ready to write.
 
 use std::ops::DerefMut;
-use std::sync::Arc;
 
-use super::cipher;
-use super::cipher::{Form, SealingKey};
-use super::config::Config;
 use super::error::Error;
-use super::hostkey::ServerKey;
-use super::names::{ChannelId, Role};
+use super::names::ChannelId;
 use super::output::Batch;
-use super::reader::Reader;
+use super::packet::{self, Form, SealingKey};
 use super::session::Session;
 
 /// Seals output, outside the session's lock. Owned by whoever writes the stream.
@@ -84,7 +79,7 @@ impl Writer {
         };
         let mut rest = self.batch.bytes.as_mut_slice();
         while !rest.is_empty() {
-            let (packet, after) = cipher::next_packet(rest, form)?;
+            let (packet, after) = packet::next_packet(rest, form)?;
             if let Some(seal) = &mut self.seal {
                 seal.seal(self.sequence, packet)?;
             }
@@ -100,24 +95,4 @@ impl Writer {
         }
         Ok(())
     }
-}
-
-/// The client's end of a new connection. Its first output waits already.
-pub fn client(config: &Config) -> Result<(Session, Reader, Writer), Error> {
-    ends(Role::Client, config, Arc::from([]))
-}
-
-/// The server's end of a new connection. `keys` holds one host key of each kind.
-pub fn server(config: &Config, keys: Arc<[ServerKey]>) -> Result<(Session, Reader, Writer), Error> {
-    ends(Role::Server, config, keys)
-}
-
-fn ends(
-    role: Role,
-    config: &Config,
-    keys: Arc<[ServerKey]>,
-) -> Result<(Session, Reader, Writer), Error> {
-    let session = Session::new(role, config, keys)?;
-    let reader = Reader::new(role, config.rekey_bytes);
-    Ok((session, reader, Writer::new()))
 }

@@ -10,10 +10,7 @@ use tungstenite::protocol::Role;
 
 use super::endpoint::Endpoint;
 use super::error::{ConnectStage, DialError};
-use super::frames::{
-    CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_INTERIM, MAX_RESOLVERS, RESOLVE_TIMEOUT,
-};
-use super::handshake::{HandshakeError, HandshakeStream};
+use super::handshake::{HANDSHAKE_TIMEOUT, HandshakeError, HandshakeStream};
 use super::proxy::{Proxy, ProxyChoice, ProxyKind};
 use super::reader::WsReader;
 use super::shared_socket::WsWriter;
@@ -21,11 +18,24 @@ use super::socket::WaitError;
 use super::socket::{Cancel, Wake};
 use super::tls::Tls;
 use super::upgrade::{Header, UpgradeAnswer};
-use super::{proxy, socket, tls, upgrade};
+use super::{proxy, socket, socks, tls, upgrade};
 use crate::net::AddressClass;
 use crate::net::authority::authority;
 use crate::net::authority::{known, resolve as net_resolve};
 use crate::sync::{Permits, Thread, spawn};
+
+/// Time to find the addresses of a host. Default 10 s: a resolver's own retry lies within.
+pub const RESOLVE_TIMEOUT: Duration = crate::limits::RESOLVE_TIMEOUT;
+/// Time for TCP connects to all addresses of a host together. Default 10 s.
+pub const CONNECT_TIMEOUT: Duration = crate::limits::CONNECT_TIMEOUT;
+/// Interim answers (status 1xx) accepted before the answer. Default 4: none is usual.
+const MAX_INTERIM: usize = 4;
+/// Resolver threads of the process at once, those included that nobody waits for any more.
+/// Default 16: a resolver that hangs must not collect threads.
+const MAX_RESOLVERS: usize = 16;
+
+/// Resolver threads alive.
+static RESOLVERS: LazyLock<Permits> = LazyLock::new(Permits::default);
 
 /// How to get to a server; the default is: no extra headers, the proxy of the environment, the
 /// server's certificate verified.
@@ -200,7 +210,7 @@ fn handshake(
         match proxy.kind() {
             ProxyKind::Http => ask_proxy(&mut stream, proxy, target, explain(ConnectStage::Proxy))?,
             ProxyKind::Socks5 => {
-                proxy::connect(&mut stream, proxy, target, explain(ConnectStage::Proxy))?;
+                socks::connect(&mut stream, proxy, target, explain(ConnectStage::Proxy))?;
             }
         }
         // The server never speaks first: these bytes are the proxy's.
@@ -281,11 +291,6 @@ fn explained(failure: HandshakeError, stage: ConnectStage, after: Duration) -> D
     }
 }
 
-type Answer = std::io::Result<Vec<SocketAddr>>;
-
-/// Resolver threads alive.
-static RESOLVERS: LazyLock<Permits> = LazyLock::new(Permits::default);
-
 /// All addresses of `host`, in the resolver's order (RFC 6724).
 pub(super) fn resolve(
     host: &str,
@@ -303,6 +308,8 @@ pub(super) fn resolve(
     };
     ask(host, port, timeout, cancel)?.map_err(|error| problem(error.to_string()))
 }
+
+type Answer = io::Result<Vec<SocketAddr>>;
 
 /// The system's resolver cannot be interrupted: it works on a thread that is left behind when
 /// it takes too long or nobody wants the answer any more.
@@ -333,7 +340,7 @@ fn start(
 ) -> Result<(), DialError> {
     let permit = RESOLVERS.take(MAX_RESOLVERS).ok_or_else(|| {
         let hanging = "too many pending name lookups: is the name server reachable?";
-        DialError::Resources(std::io::Error::other(hanging))
+        DialError::Resources(io::Error::other(hanging))
     })?;
     spawn(Thread::TunnelResolve, move || {
         let _permit = permit;

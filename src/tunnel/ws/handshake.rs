@@ -10,10 +10,9 @@ use rustls::Connection;
 use tungstenite::protocol::Role;
 
 use super::error::{AcceptError, ConnectStage};
-use super::frames::{HANDSHAKE_TIMEOUT, MAX_HEAD, WRITE_STALL};
 use super::reader::WsReader;
 use super::shared_socket::WsWriter;
-use super::socket::{Cancel, WaitError, Wake};
+use super::socket::{Cancel, WRITE_STALL, WaitError, Wake};
 use super::tls::ServerTls;
 use super::upgrade::{UpgradeReply, UpgradeRequest};
 use super::{frames, socket, upgrade};
@@ -23,6 +22,13 @@ use crate::http::h1::head::{Head, HeadScan};
 
 /// Bytes of TLS records taken at once. Default 4 KiB: what rustls takes at once.
 const CHUNK: usize = 4096;
+/// Time for the proxy's answer, TLS and the upgrade together. Default 15 s.
+pub const HANDSHAKE_TIMEOUT: Duration = crate::limits::HANDSHAKE_TIMEOUT;
+/// Bytes of a head, request or answer. Default 16 KiB: a tunnel's are below 1 KiB.
+pub const MAX_HEAD: usize = 16 * 1024;
+
+/// Time in which a client that got an answer instead of a WebSocket may still send. Default 500 ms.
+const LINGER: Duration = Duration::from_millis(500);
 
 /// Why a handshake failed.
 #[derive(Debug)]
@@ -250,9 +256,6 @@ impl<'a> HandshakeStream<'a> {
         )?)
     }
 }
-
-/// Time in which a client that got an answer instead of a WebSocket may still send. Default 500 ms.
-const LINGER: Duration = Duration::from_millis(500);
 
 /// How a server takes connections.
 #[derive(Debug, Clone)]

@@ -36,22 +36,21 @@ mod proxy;
 mod reader;
 mod shared_socket;
 pub(super) mod socket;
+mod socks;
 mod tls;
 mod upgrade;
 
-pub use dial::{DialOptions, Timeouts, dial};
+pub use dial::{CONNECT_TIMEOUT, DialOptions, RESOLVE_TIMEOUT, Timeouts, dial};
 pub use endpoint::Endpoint;
 pub(crate) use error::NO_NAME;
 pub use error::{AcceptError, CertificateProblem, ConnectStage, DialError, FrameError};
-pub use frames::{
-    CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_FRAME, MAX_HEAD, RESOLVE_TIMEOUT, WRITE_STALL,
-};
-pub use handshake::{AcceptOptions, Accepted, accept, accept_request};
+pub use frames::MAX_FRAME;
+pub use handshake::{AcceptOptions, Accepted, HANDSHAKE_TIMEOUT, MAX_HEAD, accept, accept_request};
 pub(crate) use proxy::ProxyKind;
 pub use proxy::{PROXY_VARIABLES, Proxy, ProxyChoice, environment_proxy, network_variables};
 pub use reader::WsReader;
 pub use shared_socket::{Counters, WsWriter};
-pub use socket::{Cancel, Watch};
+pub use socket::{Cancel, WRITE_STALL, Watch};
 pub(crate) use tls::https_failure;
 pub use tls::{ServerTls, Tls, authorities};
 pub use upgrade::{Header, UpgradeRequest};

@@ -13,11 +13,16 @@ use tungstenite::protocol::frame::coding::{Control, OpCode};
 
 use super::error::FrameError;
 use super::frames::{self, FrameParser, Mask};
-use super::frames::{AHEAD, RECORDS};
 use super::shared_socket::SharedSocket;
 use super::shared_socket::WsWriter;
 use super::socket;
 use crate::sync::Mutex;
+
+/// Bytes read beyond the caller's buffer: the next frame's header and what follows it.
+/// Default 16 KiB, and not less than [`MAX_HEAD`]: many small frames come with one call.
+const AHEAD: usize = 16 * 1024;
+/// Bytes of TLS records read with one call. Default 64 KiB: four of the largest records.
+const RECORDS: usize = 64 * 1024;
 
 /// Receives from a WebSocket; it belongs to one thread. Dropping it shuts the WebSocket down, since
 /// nobody could answer the peer any more.

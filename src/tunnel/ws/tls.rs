@@ -15,7 +15,6 @@ use rustls::{
 };
 
 use super::error::{CertificateProblem, DialError};
-use super::frames::MAX_CA_FILE;
 use crate::net::certificate::Verifier;
 use crate::net::in_words;
 
@@ -30,6 +29,8 @@ const BUNDLES: [&str; 6] = [
 ];
 /// An intermediary that looks into TLS is to see an HTTP/1.1 client.
 const ALPN: &[u8] = b"http/1.1";
+/// Bytes of a file of trusted certificates. Default 8 MiB: system bundles have 250 KiB.
+const MAX_CA_FILE: u64 = 8 * 1024 * 1024;
 
 /// Which certificates a client accepts. It is read when it is first needed and then kept:
 /// clones share it, so one belongs to a tunnel and not to an attempt.

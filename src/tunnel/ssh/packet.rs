@@ -14,6 +14,16 @@ pub(super) const TAG: usize = 16;
 /// Bytes of `packet_length`.
 pub(super) const LENGTH: usize = 4;
 
+/// The least padding.
+const LEAST_PADDING: usize = 4;
+/// Multiple that a sealed packet's body has. It suits all three ciphers, so that a packet
+/// framed before a re-key can be sealed after it.
+const SEALED_BLOCK: usize = 16;
+/// Multiple that a plain packet has, its length included.
+const PLAIN_BLOCK: usize = 8;
+/// Bytes that framing adds at most.
+pub(super) const OVERHEAD: usize = LENGTH + 1 + LEAST_PADDING + SEALED_BLOCK + TAG;
+
 /// A cipher, in both directions or one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -186,16 +196,6 @@ impl Invocation {
         Nonce::assume_unique_for_key([a, b, c, d, e, f, g, h, i, j, k, l])
     }
 }
-
-/// The least padding.
-const LEAST_PADDING: usize = 4;
-/// Multiple that a sealed packet's body has. It suits all three ciphers, so that a packet
-/// framed before a re-key can be sealed after it.
-const SEALED_BLOCK: usize = 16;
-/// Multiple that a plain packet has, its length included.
-const PLAIN_BLOCK: usize = 8;
-/// Bytes that framing adds at most.
-pub(super) const OVERHEAD: usize = LENGTH + 1 + LEAST_PADDING + SEALED_BLOCK + TAG;
 
 /// How packets are framed: without keys, or to be sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,9 +13,74 @@ use zeroize::Zeroizing;
 use crate::tunnel::client::KEEPALIVE;
 use crate::tunnel::mux::{TokenBucket, VisitStats};
 use crate::tunnel::remote::Remote;
-use crate::tunnel::ssh;
-use crate::tunnel::ssh::ServerKey;
+use crate::tunnel::ssh::{self, ServerKey};
 use crate::tunnel::ws::AcceptOptions;
+
+/// Open files of the rest of the program. Default 128: logs, the standard streams, what it reads.
+const RESERVED_FILES: usize = 128;
+/// Time from the WebSocket to a login. Default 30 s.
+pub const LOGIN_WITHIN: Duration = crate::limits::LOGIN_WITHIN;
+/// Time from the login to the configuration. Default 10 s, as a chisel server has it.
+pub const CONFIG_WITHIN: Duration = crate::limits::CONFIG_WITHIN;
+
+/// Bytes of a compiled expression. Default 1 MiB: an address pattern takes some kilobytes.
+const PATTERN_CAP: usize = 1024 * 1024;
+
+/// Settings of a server.
+#[non_exhaustive]
+pub struct Settings {
+    /// Where clients come in; none if only other listeners take them.
+    pub listener: Option<TcpListener>,
+    /// The host keys, one of each kind at most.
+    pub keys: Arc<[ServerKey]>,
+    /// Policy: who may log in, and to what.
+    pub policy: Box<dyn Policy>,
+    /// The pause between keep-alive requests; none for no keep-alive.
+    pub keepalive: Option<Duration>,
+    /// How connections are taken.
+    pub accept: AcceptOptions,
+    /// How long a client may take.
+    pub timeouts: Timeouts,
+    /// Offers and limits of the protocol.
+    pub ssh: ssh::Config,
+    /// Open files that the rest of the program may need: caps on clients and visitors leave them.
+    pub reserved_files: usize,
+}
+
+/// How long a client may take to be ready.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Timeouts {
+    /// From the WebSocket to a login. Default [`LOGIN_WITHIN`].
+    pub login: Duration,
+    /// From the login to the configuration. Default [`CONFIG_WITHIN`].
+    pub config: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            login: LOGIN_WITHIN,
+            config: CONFIG_WITHIN,
+        }
+    }
+}
+
+impl Settings {
+    /// A server for everybody.
+    pub fn new(listener: impl Into<Option<TcpListener>>, keys: Arc<[ServerKey]>) -> Self {
+        Self {
+            listener: listener.into(),
+            keys,
+            policy: Box::new(Users::default()),
+            keepalive: Some(KEEPALIVE),
+            accept: AcceptOptions::default(),
+            timeouts: Timeouts::default(),
+            ssh: ssh::Config::default(),
+            reserved_files: RESERVED_FILES,
+        }
+    }
+}
 
 /// Decides about logins and remotes. Called on the thread of the client's connection, at most once
 /// a login and a remote (but for [`Policy::port_access`]); it may be asked by many connections at once.
@@ -69,9 +134,6 @@ pub enum Grant {
     /// On no port: only [`Opener::open`](super::Opener::open) leads there.
     Held,
 }
-
-/// Bytes of a compiled expression. Default 1 MiB: an address pattern takes some kilobytes.
-const PATTERN_CAP: usize = 1024 * 1024;
 
 /// The users of a server. Without any, everybody may do everything.
 pub struct Users {
@@ -239,69 +301,6 @@ fn pattern(text: &str) -> Result<Pattern, String> {
 impl fmt::Debug for Users {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.users.keys()).finish()
-    }
-}
-
-/// Open files of the rest of the program. Default 128: logs, the standard streams, what it reads.
-const RESERVED_FILES: usize = 128;
-/// Time from the WebSocket to a login. Default 30 s.
-pub const LOGIN_WITHIN: Duration = crate::limits::LOGIN_WITHIN;
-/// Time from the login to the configuration. Default 10 s, as a chisel server has it.
-pub const CONFIG_WITHIN: Duration = crate::limits::CONFIG_WITHIN;
-
-/// Settings of a server.
-#[non_exhaustive]
-pub struct Settings {
-    /// Where clients come in; none if only other listeners take them.
-    pub listener: Option<TcpListener>,
-    /// The host keys, one of each kind at most.
-    pub keys: Arc<[ServerKey]>,
-    /// Policy: who may log in, and to what.
-    pub policy: Box<dyn Policy>,
-    /// The pause between keep-alive requests; none for no keep-alive.
-    pub keepalive: Option<Duration>,
-    /// How connections are taken.
-    pub accept: AcceptOptions,
-    /// How long a client may take.
-    pub timeouts: Timeouts,
-    /// Offers and limits of the protocol.
-    pub ssh: ssh::Config,
-    /// Open files that the rest of the program may need: caps on clients and visitors leave them.
-    pub reserved_files: usize,
-}
-
-/// How long a client may take to be ready.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Timeouts {
-    /// From the WebSocket to a login. Default [`LOGIN_WITHIN`].
-    pub login: Duration,
-    /// From the login to the configuration. Default [`CONFIG_WITHIN`].
-    pub config: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            login: LOGIN_WITHIN,
-            config: CONFIG_WITHIN,
-        }
-    }
-}
-
-impl Settings {
-    /// A server for everybody.
-    pub fn new(listener: impl Into<Option<TcpListener>>, keys: Arc<[ServerKey]>) -> Self {
-        Self {
-            listener: listener.into(),
-            keys,
-            policy: Box::new(Users::default()),
-            keepalive: Some(KEEPALIVE),
-            accept: AcceptOptions::default(),
-            timeouts: Timeouts::default(),
-            ssh: ssh::Config::default(),
-            reserved_files: RESERVED_FILES,
-        }
     }
 }
 
