@@ -69,7 +69,7 @@
 //! # The path of one byte through a tunnel
 //!
 //! ```text
-//! socket ─> mux/carry_up ───> ssh/session ───> ssh/writer ───> ws/writer ──> socket
+//! socket ─> mux/carry_up ───> ssh/session ───> ssh/writer ───> ws/shared_socket ──> socket
 //!           reads what the    queued under     sealed in      framed,
 //!           window allows     its one lock     place          one write
 //!

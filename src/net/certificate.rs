@@ -1,4 +1,4 @@
-//! Certificate checks of a TLS client that differ from the library's own rule.
+//! Certificates for TLS clients: a verifier with rules other than the library's own, and the file of trusted authorities.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
-/// Where systems keep the certificates that they trust; the first that exists is used.
+/// Files in which systems keep the certificates that they trust; the first that exists is used.
 const BUNDLES: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -17,7 +17,8 @@ const BUNDLES: [&str; 4] = [
     "/etc/ssl/ca-bundle.pem",
 ];
 
-/// Takes anybody who has the key of the certificate shown, or asks for one of an authority, with or without the name.
+/// Accepts any server that has the key of its certificate; with `authorities`, only certificates that they signed, with or
+/// without a check of the name.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     /// Verifies signatures.
@@ -29,7 +30,7 @@ pub(crate) struct Verifier {
 }
 
 impl Verifier {
-    /// Takes any certificate, but only from somebody who has its key.
+    /// Accepts any certificate whose key the server has.
     pub(crate) fn anybody(provider: Arc<CryptoProvider>) -> Self {
         Self {
             provider,
@@ -86,13 +87,13 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// `SSL_CERT_FILE`.
+/// Returns the file that `SSL_CERT_FILE` names.
 pub(crate) fn named() -> Option<PathBuf> {
     let named = std::env::var_os("SSL_CERT_FILE");
     named.filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// `SSL_CERT_FILE`, else the system's bundle.
+/// Returns the file that `SSL_CERT_FILE` names, or the system's bundle.
 pub(crate) fn file() -> Option<PathBuf> {
     named().or_else(|| {
         BUNDLES

@@ -1,4 +1,4 @@
-//! One connection: the session, its WebSocket, its streams, its end.
+//! One connection: the session, its WebSocket, its streams, its end, and the buffers and threads that the streams share.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -23,7 +23,7 @@ use crate::tunnel::ws::WsWriter;
 /// Bytes that one stream moves before others of its holder have their turn, where those are held to a rate, 16 KiB.
 const TURN: usize = 16 * 1024;
 
-/// Requests without an answer from which on nothing more is told. Default 16: the keep-alive needs room.
+/// Requests without an answer from which on no notices are sent. Default 16: the keep-alive needs room.
 const MAX_UNANSWERED: usize = 16;
 
 /// Bytes of a buffer, 64 KiB: two of the largest packets.
@@ -77,7 +77,7 @@ pub(in crate::tunnel) struct Options {
     pub(in crate::tunnel) target_missed: Option<Sender<()>>,
     /// Check of a target's address before connecting; none for all.
     pub(in crate::tunnel) may_dial: Option<MayDial>,
-    /// Where to count.
+    /// Counters of the tunnel.
     pub(in crate::tunnel) traffic: Arc<Traffic>,
 }
 
@@ -139,13 +139,13 @@ impl Mux {
         self.end.get().cloned().unwrap_or(End::Stopped)
     }
 
-    /// The connection is in use from now on: its deadline is lifted.
+    /// Lifts the deadline: the connection is in use from now on.
     pub(in crate::tunnel) fn mark_ready(&self) {
         self.timers().mark_ready(Instant::now());
         self.wake_writer();
     }
 
-    /// Time until [`Mux::mark_ready`] must have been called, counted from now.
+    /// Sets the time until [`Mux::mark_ready`] must have been called, from now on.
     pub(in crate::tunnel) fn allow(&self, time: Duration) {
         self.timers().allow(Instant::now(), time);
         self.wake_writer();
@@ -160,7 +160,7 @@ impl Mux {
         );
     }
 
-    /// Asks the peer for a sign of life now, and answers whether one came in time.
+    /// Asks the peer for a sign of life now; true if one came in time.
     pub(in crate::tunnel) fn probe(&self, wait: Duration) -> bool {
         let since = Instant::now();
         self.timers().ping_now(since);
@@ -175,7 +175,7 @@ impl Mux {
         timers.heard() > since && !self.has_ended()
     }
 
-    /// Tells the peer something in the data of a ping, which programs of others ignore. False if it is not sent.
+    /// Sends a notice to the peer in the data of a ping, which other programs ignore. False if it is not sent.
     pub(in crate::tunnel) fn notify(&self, data: &[u8]) -> bool {
         let mut session = self.session();
         let is_sent = session.unanswered() < MAX_UNANSWERED
@@ -185,7 +185,7 @@ impl Mux {
         is_sent
     }
 
-    /// Something has come from the peer.
+    /// Notes that something has come from the peer.
     pub(super) fn note_heard(&self, now: Instant) {
         let mut timers = self.timers();
         timers.hear(now);
@@ -227,8 +227,8 @@ impl Mux {
             .map_err(End::Protocol)
     }
 
-    /// A channel is done with in both directions. To be followed by a `flush`, where this is not
-    /// the reading thread.
+    /// Closes a channel that is done with in both directions. To be followed by a `flush`, where this is not the reading
+    /// thread.
     pub(super) fn close_channel(&self, channel: ChannelId) {
         self.streams().remove(&channel);
         // A connection that has ended has no channels.
@@ -246,7 +246,7 @@ impl Mux {
         self.rate.get().is_some()
     }
 
-    /// Counts what has passed to or from a stream.
+    /// Counts bytes that have passed to or from a stream.
     pub(super) fn charge(&self, bytes: usize) {
         if let Some(rate) = self.rate.get() {
             rate.take(bytes, Instant::now());
@@ -316,8 +316,8 @@ struct Buffers {
 }
 
 impl BufferPool {
-    /// Waits while [`MOST_BUFFERS`] are in use. Who holds one waits for the WebSocket at most, whose end comes
-    /// by a time limit of its own, and never for one stream's window.
+    /// Takes a buffer; waits while [`MOST_BUFFERS`] are in use. Its holder waits at most for the WebSocket, which has a time
+    /// limit, and never for one stream's window.
     pub(super) fn take(&self) -> Box<[u8]> {
         let all_used = |buffers: &mut Buffers| buffers.used >= MOST_BUFFERS;
         let mut buffers = self.buffers();
@@ -350,12 +350,10 @@ impl BufferPool {
     }
 }
 
-// Threads for streams. Most streams are short, and a new thread costs more than a short stream:
-// a few that have finished wait for the next.
-
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The threads of one connection.
+/// The threads of one connection. A new thread costs more than a short stream, as most are: a few threads that have
+/// finished wait for the next.
 #[derive(Default)]
 pub(super) struct ThreadPool(Arc<ThreadPoolState>);
 
@@ -395,10 +393,9 @@ impl ThreadPool {
             pool.work(job);
             drop(permit);
         })
-        .map(drop)
     }
 
-    /// Threads end when they have finished, from now on.
+    /// Lets threads end when they have finished, from now on.
     pub(super) fn close(&self) {
         self.0.jobs().closed = true;
         self.0.wake.notify_all();

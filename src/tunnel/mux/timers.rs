@@ -20,21 +20,21 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(5);
 const CLOCK_JUMP: Duration = Duration::from_secs(2);
 
 pub(super) struct Timers {
-    /// The writer thread has work.
+    /// True if the writer thread has work.
     pub(super) is_writer_woken: bool,
-    /// Somebody waits to hear from the peer.
+    /// True if a thread waits to hear from the peer.
     pub(super) is_probed: bool,
     keepalive: Option<Duration>,
     answer_within: Duration,
     ready_by: Option<(Instant, Duration)>,
     ping_at: Option<Instant>,
-    /// The ping without an answer, and when it was sent.
+    /// The ping without an answer, and the time at which it was sent.
     asked: Option<(RequestId, Instant)>,
     heard: Instant,
-    /// When both clocks were last compared.
+    /// Time of the last comparison of both clocks.
     compared: (Instant, SystemTime),
     lingering: Vec<(Instant, Arc<Stream>)>,
-    /// When all streams are next looked at.
+    /// Time of the next look at all streams.
     sweep_at: Instant,
 }
 
@@ -145,7 +145,7 @@ impl Timers {
         })
     }
 
-    /// When there is something to do, or to look at.
+    /// Returns the time at which there is something to do or to check.
     pub(super) fn next(&self) -> Instant {
         let ping = self.ping_at.filter(|_| self.asked.is_none());
         let ready = self.ready_by.map(|(by, _)| by);

@@ -94,7 +94,7 @@ fn serve(
 /// Next step expected from the client.
 enum HandshakePhase {
     Login,
-    /// The name that what the client gets is held under; none where nothing more is held under it.
+    /// Name under which its remotes are held; none if this login has too many connections.
     Config(Option<String>),
     Up,
 }
@@ -185,7 +185,7 @@ impl ServerHandler<'_> {
         Ok(())
     }
 
-    /// All or none.
+    /// Takes all remotes of the client, or none.
     fn listen(&self, mux: &Arc<Mux>, holder: &str, data: &[u8]) -> Result<(), String> {
         let policy = self.state.policy.as_ref();
         let remotes = decode_config(data).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! A server and the thread that takes its clients.
+//! A server, the thread that takes its clients, and their limits.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -30,7 +30,7 @@ const CLIENT_FILES: usize = 3;
 const VISITOR_FILES: usize = 1;
 /// Open files of all public ports, three each. Default 4096.
 const PORT_FILES: usize = 4096;
-/// Clients, and visitors, that there is room for whatever the limit is.
+/// Clients, and visitors, that are always allowed.
 const LEAST: usize = 16;
 
 /// A server at work. Dropping it stops it.
@@ -86,7 +86,7 @@ impl Server {
         })
     }
 
-    /// Where it listens; port 0 if it does not.
+    /// Address that it listens on; port 0 if it does not listen.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -112,7 +112,7 @@ impl Server {
         *self.state.working.lock() = None;
     }
 
-    /// Stops: no more clients, those that are there are told, ports are free when it returns.
+    /// Stops the server: its clients are told, and its ports are free when this returns.
     pub fn stop(mut self) {
         self.end();
     }
@@ -138,8 +138,8 @@ impl Drop for Server {
 pub struct Intake(Arc<ServerState>);
 
 impl Intake {
-    /// Serves a client on a thread of its own, from `peer` on as it is known to the other listener. What is over a limit
-    /// is refused, and nothing was sent.
+    /// Serves a client on a thread of its own; `peer` is its address as the other listener knows it. A client over a limit
+    /// is refused before anything was sent.
     pub fn take(
         &self,
         socket: TcpStream,
@@ -180,21 +180,21 @@ fn take(
     Ok(true)
 }
 
-/// How many there may be at once.
+/// Limits for clients and visitors at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Allowed {
     clients: usize,
     visitors: usize,
 }
 
-/// Raises the limit as far as is needed and may be. `reserved` files are the rest of the program's.
+/// Raises the limit of open files as far as needed and possible. `reserved` files are left to the rest of the program.
 fn allowed(reserved: usize) -> Allowed {
     let (clients, visitors) = (MAX_CONNECTIONS * CLIENT_FILES, MAX_VISITORS * VISITOR_FILES);
     let wanted = reserved + clients + visitors + PORT_FILES;
     within(raise_open_files(wanted).saturating_sub(reserved))
 }
 
-/// At most a third of what there is for visitors, and a third for ports; the rest is for clients.
+/// Shares out open files: up to a third for visitors, up to a third for ports, and the rest for clients.
 fn within(files: usize) -> Allowed {
     let share = files / 3;
     let (visitors, ports) = (

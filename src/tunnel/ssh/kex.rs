@@ -1,4 +1,4 @@
-//! One key exchange after another (RFC 4253 §7 to §9), on either side.
+//! One key exchange after another (RFC 4253 §7 to §9), on either side, with curve25519-sha256 (RFC 8731).
 //!
 //! ```text
 //!         start: KEXINIT >             < KEXINIT        ECDH both ways, NEWKEYS >
@@ -30,7 +30,7 @@ pub(super) struct OpenKeys {
     pub(super) open: OpeningKey,
     /// Strict key exchange: count from zero again.
     pub(super) restart: bool,
-    /// These are not the connection's first.
+    /// True if these are not the connection's first.
     pub(super) again: bool,
 }
 
@@ -41,11 +41,11 @@ pub(super) struct KeyExchange {
     peer_ident: Vec<u8>,
     /// The first exchange hash (RFC 4253 §7.2); absent before there is one.
     session_id: Option<Hash>,
-    /// Strict key exchange was agreed in the first exchange, for good.
+    /// True if strict key exchange was agreed, in the first exchange.
     strict: bool,
     /// Client: the key that the server has shown first.
     host_key: Option<HostKey>,
-    /// The peer has begun the last exchange.
+    /// True if the peer has begun the last exchange.
     is_theirs: bool,
     state: KexState,
 }
@@ -63,7 +63,7 @@ struct Ecdh {
     peer_kexinit: Vec<u8>,
     algorithms: Algorithms,
     key: EphemeralKey,
-    /// The next message is a wrong guess.
+    /// True if the next message is a wrong guess.
     skip: bool,
 }
 
@@ -101,7 +101,7 @@ impl KeyExchange {
         self.is_theirs
     }
 
-    /// Client: whether the server has proved its key.
+    /// Client: true if the server has proved its key.
     pub(super) fn has_host_key(&self) -> bool {
         self.host_key.is_some()
     }
@@ -274,7 +274,7 @@ impl KeyExchange {
         Ok(())
     }
 
-    /// The peer has sent NEWKEYS.
+    /// Ends the exchange: the peer has sent NEWKEYS.
     pub(super) fn finish(&mut self, again: bool) -> Result<OpenKeys, Error> {
         match std::mem::replace(&mut self.state, KexState::Idle) {
             KexState::NewKeysSent { open } => Ok(OpenKeys {
@@ -288,13 +288,13 @@ impl KeyExchange {
 }
 
 /// This side's key pair of one exchange.
-pub(super) struct EphemeralKey {
+struct EphemeralKey {
     private: EphemeralPrivateKey,
     public: Vec<u8>,
 }
 
 impl EphemeralKey {
-    pub(super) fn new() -> Result<Self, Error> {
+    fn new() -> Result<Self, Error> {
         let private = EphemeralPrivateKey::generate(&X25519, &SystemRandom::new())
             .map_err(|_| Error::NoRandom)?;
         let public = private.compute_public_key().map_err(|_| Error::NoRandom)?;
@@ -304,13 +304,13 @@ impl EphemeralKey {
         })
     }
 
-    pub(super) fn public(&self) -> &[u8] {
+    fn public(&self) -> &[u8] {
         &self.public
     }
 
-    /// The secret that both sides now know. RFC 8731 §3: a peer's value of another length,
+    /// Returns the secret that both sides now know. RFC 8731 §3: a peer's value of another length,
     /// or one that makes the secret zero, is refused (by the primitive).
-    pub(super) fn agree(self, theirs: &[u8]) -> Result<SharedSecret, Error> {
+    fn agree(self, theirs: &[u8]) -> Result<SharedSecret, Error> {
         let peer = UnparsedPublicKey::new(&X25519, theirs);
         agree_ephemeral(self.private, &peer, |bytes| {
             let mut number = Zeroizing::new(Vec::with_capacity(4 + 1 + bytes.len()));
@@ -322,25 +322,25 @@ impl EphemeralKey {
 }
 
 /// The shared secret as an mpint (RFC 8731 §3.1: its bytes are a big-endian number).
-pub(super) struct SharedSecret(Zeroizing<Vec<u8>>);
+struct SharedSecret(Zeroizing<Vec<u8>>);
 
 /// Values that the exchange hash covers besides the secret (RFC 5656 §4).
-pub(super) struct Transcript<'a> {
-    pub(super) client_ident: &'a [u8],
-    pub(super) server_ident: &'a [u8],
-    pub(super) client_kexinit: &'a [u8],
-    pub(super) server_kexinit: &'a [u8],
-    pub(super) host_key: &'a [u8],
-    pub(super) client_key: &'a [u8],
-    pub(super) server_key: &'a [u8],
+struct Transcript<'a> {
+    client_ident: &'a [u8],
+    server_ident: &'a [u8],
+    client_kexinit: &'a [u8],
+    server_kexinit: &'a [u8],
+    host_key: &'a [u8],
+    client_key: &'a [u8],
+    server_key: &'a [u8],
 }
 
 /// A SHA-256 value: the exchange hash, or the first of them, the session's identifier.
-pub(super) type Hash = [u8; 32];
+type Hash = [u8; 32];
 
 impl Transcript<'_> {
     /// The exchange hash.
-    pub(super) fn hash(&self, secret: &SharedSecret) -> Hash {
+    fn hash(&self, secret: &SharedSecret) -> Hash {
         let mut context = Context::new(&SHA256);
         for part in [
             self.client_ident,
@@ -359,14 +359,14 @@ impl Transcript<'_> {
 }
 
 /// The keys of both directions, as seen from one side.
-pub(super) struct Keys {
-    pub(super) seal: SealingKey,
-    pub(super) open: OpeningKey,
+struct Keys {
+    seal: SealingKey,
+    open: OpeningKey,
 }
 
 impl Keys {
     /// RFC 4253 §7.2: letters A, C for client to server and B, D for server to client.
-    pub(super) fn derive(
+    fn derive(
         role: Role,
         algorithms: &Algorithms,
         secret: &SharedSecret,

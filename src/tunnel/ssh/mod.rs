@@ -27,10 +27,10 @@
 //!
 //! - The reading thread: read into [`Reader::space`], [`Reader::mark_filled`], then
 //!   [`Reader::next`] until it answers none.
-//! - Whoever writes: [`Writer::fill`], write [`Writer::output`], [`Writer::advance`], wake the
+//! - The writing thread: [`Writer::fill`], write [`Writer::output`], [`Writer::advance`], wake the
 //!   streams of [`Writer::woken`]; again, until `fill` answers false. It is to be done after
 //!   every call that may have queued something: [`Session::has_output`].
-//! - `lock` arguments are closures that answer a guard: of a mutex, or, where there is one
+//! - `lock` arguments are closures that return a guard: of a mutex, or, where there is one
 //!   thread, `|| session.borrow_mut()` of a `RefCell`.
 
 mod auth;

@@ -37,7 +37,7 @@ pub(super) struct Batch {
     pub(super) keys: Option<SealKeys>,
 }
 
-/// Whole bulk packets, and whose they are.
+/// Whole bulk packets, and the bytes of each channel in them.
 #[derive(Default)]
 struct Chunk {
     bytes: Vec<u8>,
@@ -100,7 +100,7 @@ impl Output {
         self.framer.frame(&mut last.bytes, self.form, &[message]);
     }
 
-    /// From now on only messages of the key exchange pass (RFC 4253 §7.1).
+    /// Lets only messages of the key exchange pass from now on (RFC 4253 §7.1).
     pub(super) fn hold(&mut self) {
         self.held = true;
     }

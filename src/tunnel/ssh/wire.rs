@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
         Ok(bytes.get(zeros..).expect("counted in it"))
     }
 
-    /// Nothing may follow.
+    /// Checks that nothing follows.
     pub(super) fn end(self) -> Result<(), Error> {
         match self.rest {
             [] => Ok(()),

@@ -8,7 +8,7 @@ use super::output::Batch;
 use super::packet::{self, Form, SealingKey};
 use super::session::Session;
 
-/// Seals output, outside the session's lock. Owned by whoever writes the stream.
+/// Seals output, outside the session's lock. Owned by the thread that writes the stream.
 pub struct Writer {
     batch: Batch,
     /// Bytes of the batch that have been written.
@@ -30,8 +30,8 @@ impl Writer {
     }
 
     /// Takes and seals the next batch, of about 64 KiB at most, unless one is still being
-    /// written; false when there is nothing to write. `lock` is called once, and what it
-    /// answers is dropped before anything is encrypted.
+    /// written; false when there is nothing to write. `lock` is called once, and its guard
+    /// is dropped before anything is encrypted.
     pub fn fill<S: DerefMut<Target = Session>>(
         &mut self,
         lock: impl FnOnce() -> S,
@@ -56,7 +56,7 @@ impl Writer {
             .expect("written so far")
     }
 
-    /// So many bytes of [`Writer::output`] have been written.
+    /// Notes the number of bytes of [`Writer::output`] that have been written.
     pub fn advance(&mut self, bytes: usize) {
         self.written = (self.written + bytes).min(self.batch.bytes.len());
     }

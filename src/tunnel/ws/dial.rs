@@ -1,4 +1,4 @@
-//! The client's way to a WebSocket.
+//! The client's way to a WebSocket: resolver, TCP, proxy, TLS and upgrade.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -37,27 +37,26 @@ const MAX_RESOLVERS: usize = 16;
 /// Resolver threads alive.
 static RESOLVERS: LazyLock<Permits> = LazyLock::new(Permits::default);
 
-/// How to get to a server; the default is: no extra headers, the proxy of the environment, the
-/// server's certificate verified.
+/// Options for dialling a server. Default: no extra headers, the proxy of the environment, the server's certificate
+/// verified.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DialOptions {
     /// Sent along with the upgrade.
     pub headers: Vec<Header>,
-    /// Which proxy is used.
+    /// Proxy to use.
     pub proxy: ProxyChoice,
-    /// Which certificates are accepted.
+    /// Certificates to accept.
     pub tls: Tls,
-    /// How long each stage may take.
+    /// Time limits of the stages.
     pub timeouts: Timeouts,
-    /// How far inside the network the server may lie, where somebody else than the user has named it; none for
-    /// anywhere.
+    /// Innermost class of the server's address, if somebody else than the user has named it; none for any.
     pub innermost: Option<AddressClass>,
     /// Start of a line that must have come before the WebSocket is a success; none to leave that to its reader.
     pub greeting: Option<&'static str>,
 }
 
-/// How long each stage may take.
+/// Time limits of the stages.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Timeouts {
@@ -100,7 +99,7 @@ pub fn dial(
     let has_proxy = proxy.is_some();
     let mut addresses = resolve(host, port, options.timeouts.resolve, cancel)
         .map_err(|error| of_proxy(error, has_proxy))?;
-    // The names behind a proxy are the proxy's to resolve, and its network is what it leads to.
+    // Behind a proxy, the proxy resolves names, in its own network.
     if let Some(innermost) = options.innermost.filter(|_| proxy.is_none()) {
         addresses = judged(host, addresses, innermost)?;
     }
@@ -133,7 +132,7 @@ fn judge_literal(host: &str, innermost: AddressClass) -> Result<(), DialError> {
     }
 }
 
-/// Those that may be dialled, of a name that has any: what is judged here is what is dialled.
+/// Keeps the addresses of a name that may be dialled, at least one. The judged addresses are those that are dialled.
 fn judged(
     host: &str,
     addresses: Vec<SocketAddr>,
@@ -152,7 +151,7 @@ fn judged(
     }
 }
 
-/// Tries one address after the other; each gets its share of what time is left.
+/// Tries one address after the other; each gets its share of the time left.
 fn connect(
     to: &str,
     addresses: &[SocketAddr],
@@ -291,8 +290,8 @@ fn explained(failure: HandshakeError, stage: ConnectStage, after: Duration) -> D
     }
 }
 
-/// All addresses of `host`, in the resolver's order (RFC 6724).
-pub(super) fn resolve(
+/// Returns all addresses of `host`, in the resolver's order (RFC 6724).
+fn resolve(
     host: &str,
     port: u16,
     timeout: Duration,
@@ -311,8 +310,8 @@ pub(super) fn resolve(
 
 type Answer = io::Result<Vec<SocketAddr>>;
 
-/// The system's resolver cannot be interrupted: it works on a thread that is left behind when
-/// it takes too long or nobody wants the answer any more.
+/// Asks the system's resolver. It cannot be interrupted, so it works on a thread that is left behind when it takes too
+/// long or the dial is cancelled.
 fn ask(host: &str, port: u16, timeout: Duration, cancel: &Cancel) -> Result<Answer, DialError> {
     let (answer, answered) = bounded(2);
     let query = (host.to_owned(), port);
@@ -344,10 +343,9 @@ fn start(
     })?;
     spawn(Thread::TunnelResolve, move || {
         let _permit = permit;
-        // Nobody may be waiting any more.
+        // The caller may wait no more.
         let _ = answer.try_send(Some(query()));
     })
-    .map(drop)
     .map_err(DialError::Resources)
 }
 

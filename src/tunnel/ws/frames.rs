@@ -24,7 +24,7 @@ pub(super) const BINARY: OpCode = OpCode::Data(Data::Binary);
 /// Bytes of a frame's payload that are accepted. Default 64 MiB: peers send some 32 KiB.
 pub const MAX_FRAME: u64 = 64 * 1024 * 1024;
 
-/// Data of the frames at the front of what a server has sent, as far as it is there; an error once the server closes.
+/// Returns the data of the frames that a server has sent so far; an error once the server closes.
 pub(super) fn data(mut input: &[u8]) -> io::Result<Vec<u8>> {
     let mut parser = FrameParser::new(Role::Client);
     let mut data = Vec::new();
@@ -52,9 +52,9 @@ pub(super) struct Frame {
 
 /// Checks the headers of one direction.
 pub(super) struct FrameParser {
-    /// Of the receiving end.
+    /// Role of the receiving end.
     role: Role,
-    /// Inside a fragmented message.
+    /// True inside a fragmented message.
     is_fragmented: bool,
 }
 
@@ -66,12 +66,12 @@ impl FrameParser {
         }
     }
 
-    /// Between two messages.
+    /// True between two messages.
     pub(super) fn is_between(&self) -> bool {
         !self.is_fragmented
     }
 
-    /// The header at the front of `input` and its size, when it is there whole.
+    /// Reads the header at the front of `input`, and its size; none if it is incomplete.
     pub(super) fn header(&mut self, input: &[u8]) -> Result<Option<(Frame, usize)>, FrameError> {
         let mut cursor = Cursor::new(input);
         let parsed = FrameHeader::parse(&mut cursor).map_err(|_| FrameError::Opcode)?;

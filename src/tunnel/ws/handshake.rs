@@ -1,5 +1,5 @@
-//! The stream that handshakes are made over: TCP, then TLS on top; every wait ends at one
-//! deadline, or at once when it is cancelled.
+//! The stream of handshakes, and the server's handshake over it: TCP, then TLS on top. Every wait ends at one deadline, or
+//! at once when it is cancelled.
 
 use std::io;
 use std::net::TcpStream;
@@ -30,7 +30,7 @@ pub const MAX_HEAD: usize = 16 * 1024;
 /// Time in which a client that got an answer instead of a WebSocket may still send. Default 500 ms.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// Why a handshake failed.
+/// Reason that a handshake failed.
 #[derive(Debug)]
 pub(super) enum HandshakeError {
     Wait(WaitError),
@@ -53,7 +53,7 @@ pub(super) struct HandshakeStream<'a> {
     wake: &'a Wake,
     deadline: Instant,
     tls: Option<Connection>,
-    /// Received, decrypted, not used yet.
+    /// Bytes that were received and decrypted, and not used yet.
     input: Vec<u8>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> HandshakeStream<'a> {
         }
     }
 
-    /// Receives so many bytes.
+    /// Receives `count` bytes.
     pub(super) fn receive(&mut self, count: usize) -> Result<Vec<u8>, HandshakeError> {
         while self.input.len() < count {
             if self.more()? == 0 {
@@ -143,7 +143,7 @@ impl<'a> HandshakeStream<'a> {
         }
     }
 
-    /// True if something came that nobody has asked for yet.
+    /// True if bytes have come that were not asked for yet.
     pub(super) fn has_input(&self) -> bool {
         !self.input.is_empty()
     }
@@ -257,11 +257,11 @@ impl<'a> HandshakeStream<'a> {
     }
 }
 
-/// How a server takes connections.
+/// Options of a server for accepting connections.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AcceptOptions {
-    /// Where TLS is spoken, what is shown. Default: plain.
+    /// Certificate and key for TLS. Default: none, which means no TLS.
     pub tls: Option<ServerTls>,
     /// TLS and upgrade together. Default [`HANDSHAKE_TIMEOUT`].
     pub timeout: Duration,
@@ -285,8 +285,7 @@ pub enum Accepted {
     Answered(u16),
 }
 
-/// Makes a WebSocket of a fresh connection, or answers what else was asked for. Blocks; `cancel`
-/// ends it at once.
+/// Makes a WebSocket of a fresh connection, or answers another request on it. Blocks; `cancel` ends it at once.
 pub fn accept(
     socket: TcpStream,
     options: &AcceptOptions,

@@ -14,18 +14,18 @@
 //!
 //! [`WsReader`] belongs to one thread, [`WsWriter`] to any number. Whole frames are ordered
 //! by one lock, which is held while the socket takes them. The reading half never waits for that
-//! lock nor for the socket to take something: what it has to send (pong, close, TLS's own
-//! messages) it leaves for whoever holds the lock, and sends it itself, as far as that goes
-//! without waiting, when nobody does. So two ends whose socket buffers are full in both
+//! lock nor for the socket to take something: it leaves its messages (pong, close, TLS's own) to
+//! the holder of the lock. If nobody holds it, it sends them itself, as far as that goes without
+//! waiting. So two ends whose socket buffers are full in both
 //! directions go on reading, and nothing can lock up.
 //!
 //! With TLS a second lock guards its state, only ever held for the arithmetic on at most 64 KiB:
 //! the reading half takes ciphertext from the socket before it locks, the writing half gives
 //! ciphertext to the socket after it has unlocked.
 //!
-//! Files: [`dial()`] and [`accept()`] make WebSockets, of the parts `resolve`, `proxy`, `socks`, `tls`, `upgrade`
-//! over a `handshake` stream; `frames` holds the rules of frames, without sockets; `socket` the
-//! system calls; `reader` and `writer` the two halves over one `shared_socket`.
+//! Files: `dial` and `handshake` make WebSockets, the client's and the server's, of the parts `proxy`, `socks`, `tls` and
+//! `upgrade`. `frames` holds the rules of frames, without sockets; `socket` the system calls and [`Cancel`]; `reader` and
+//! `shared_socket` the two halves.
 
 mod dial;
 mod endpoint;

@@ -1,4 +1,4 @@
-//! Proxies: which one, if any, and how one of HTTP is asked for a tunnel (RFC 9110 §9.3.6).
+//! Proxies: the choice of one, and the request for a tunnel to an HTTP proxy (RFC 9110 §9.3.6).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,9 +13,9 @@ use super::error::DialError;
 use super::upgrade::printable;
 use crate::http::h1::answer::AnswerHead;
 use crate::net::authority::authority;
-use crate::net::percent;
+use crate::net::{Cidr, percent};
 
-/// Which proxy is used.
+/// Choice of a proxy.
 #[derive(Debug, Clone, Default)]
 pub enum ProxyChoice {
     /// `HTTPS_PROXY` for `wss`, `HTTP_PROXY` for `ws`, else `ALL_PROXY`, unless `NO_PROXY` names
@@ -330,8 +330,9 @@ fn names(entry: &str, host: &str, port: u16) -> bool {
         .parse::<IpAddr>()
         .ok()
         .map(|address| address.to_canonical());
-    if let Some((network, bits)) = entry.split_once('/') {
-        return address.is_some_and(|address| contains(network, bits, address));
+    if entry.contains('/') {
+        let network = entry.parse::<Cidr>();
+        return address.is_some_and(|address| network.is_ok_and(|within| within.contains(address)));
     }
     let (name, wanted) = match entry.parse::<IpAddr>() {
         Ok(_) => (entry, None),
@@ -361,24 +362,6 @@ fn is_name(name: &str, host: &str) -> bool {
     match name.strip_prefix("*.").or_else(|| name.strip_prefix('.')) {
         Some(parent) => !parent.is_empty() && below(parent),
         None => !name.is_empty() && (host == name || below(name)),
-    }
-}
-
-/// True if `network/bits` holds `address`.
-fn contains(network: &str, bits: &str, address: IpAddr) -> bool {
-    let (Ok(network), Ok(bits)) = (network.parse::<IpAddr>(), bits.parse::<u32>()) else {
-        return false;
-    };
-    match (network, address) {
-        (IpAddr::V4(network), IpAddr::V4(address)) if bits <= 32 => {
-            let differ = network.to_bits() ^ address.to_bits();
-            differ.checked_shr(32 - bits).unwrap_or(0) == 0
-        }
-        (IpAddr::V6(network), IpAddr::V6(address)) if bits <= 128 => {
-            let differ = network.to_bits() ^ address.to_bits();
-            differ.checked_shr(128 - bits).unwrap_or(0) == 0
-        }
-        _ => false,
     }
 }
 

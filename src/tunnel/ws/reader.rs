@@ -35,18 +35,18 @@ pub struct WsReader {
     error: Option<io::Error>,
 }
 
-/// Where the next byte belongs.
+/// Place of the next byte.
 enum ReadState {
     Header,
-    /// So many bytes of a data frame are to come.
+    /// Payload of a data frame: bytes that are to come.
     Data(u64, Mask),
-    /// A control frame with so many bytes of payload.
+    /// A control frame, with the length of its payload.
     Control(Control, usize, Mask),
     /// The peer has sent a close frame, or broken a rule.
     Ended,
 }
 
-/// Received and not used yet.
+/// Bytes that were received and are not used yet.
 struct ReadAhead {
     buffer: Box<[u8]>,
     filled: Range<usize>,
@@ -277,7 +277,7 @@ impl ReadAhead {
         count
     }
 
-    /// Where more may be put; what is there has moved to the front.
+    /// Space for more bytes; moves the present ones to the front.
     fn space(&mut self) -> &mut [u8] {
         if self.filled.start > 0 {
             self.buffer.copy_within(self.filled.clone(), 0);
@@ -329,7 +329,7 @@ impl Source {
         }
     }
 
-    /// Decrypts until both buffers are full or nothing is left; also whether TLS has ended.
+    /// Decrypts until both buffers are full or nothing is left; returns the number of bytes, and true if TLS has ended.
     fn decrypt(
         &mut self,
         tls: &mut Connection,

@@ -1,4 +1,4 @@
-//! The socket under both halves, and the order in which whole frames go into it.
+//! The writing half, and the socket under both halves with the order in which whole frames go into it.
 //!
 //! By hand: tungstenite writes through the object that reads, and waits where the socket is full. Here
 //! a frame's header and payload go out in one call, from where they lie, and the reading half never
@@ -74,7 +74,7 @@ impl WsWriter {
         self.0.close();
     }
 
-    /// Ends the connection in both directions at once: whoever reads or writes is woken.
+    /// Ends the connection in both directions at once, which wakes its readers and writers.
     pub fn shutdown(&self) {
         self.0.shutdown();
     }
@@ -373,7 +373,7 @@ impl SharedSocket {
     /// Sends what is pending, as far as that goes without waiting; true when the socket is full and
     /// something is left.
     ///
-    /// When a writer holds the lock, nothing is done here: that writer looks at what is pending
+    /// Does nothing while a writer holds the lock: that writer looks at what is pending
     /// after it has unlocked. It cannot miss what was left before the attempt to lock: either it
     /// locks `pending` after this half did, and finds it; or it did before, and had unlocked
     /// `outgoing` by then, so that the attempt succeeds.
@@ -396,7 +396,8 @@ impl SharedSocket {
         false
     }
 
-    /// Writers that find the lock taken meanwhile are served as by [`SharedSocket::try_flush_control`].
+    /// Sends one frame without waiting, then control frames as [`SharedSocket::try_flush_control`] does. False when something
+    /// is left.
     pub(super) fn write_now(&self, payload: &mut [u8]) -> io::Result<bool> {
         let mut out = self.outgoing.lock();
         out.check_open()?;

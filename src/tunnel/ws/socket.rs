@@ -1,4 +1,4 @@
-//! The system calls of the WebSocket.
+//! The system calls of the WebSocket, and the signal that ends their waits.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream};
@@ -27,7 +27,7 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 /// See [`KEEPALIVE_IDLE`].
 const KEEPALIVE_COUNT: u32 = 3;
 
-/// Why a wait brought nothing.
+/// Reason that a wait failed.
 #[derive(Debug)]
 pub(super) enum WaitError {
     Cancelled,
@@ -104,8 +104,8 @@ pub(in crate::tunnel) fn begin_to_connect(to: SocketAddr) -> io::Result<TcpStrea
 /// Returns the result of a connection that was begun.
 pub(in crate::tunnel) fn connected(socket: TcpStream) -> io::Result<TcpStream> {
     sockopt::socket_error(&socket)??;
-    // Where nobody listens on a port of this machine, TCP's simultaneous open (RFC 9293 §3.5) can
-    // connect a socket to itself: it would echo, and hold a port that a server wants back.
+    // TCP's simultaneous open (RFC 9293 §3.5) can connect a socket to itself, if nobody listens on a port of this
+    // machine: it would echo, and hold a port that a server wants back.
     let own = socket.local_addr()?;
     // A peer that has gone again is found by reading.
     if socket.peer_addr().is_ok_and(|peer| peer == own) {
