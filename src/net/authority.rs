@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 /// Bytes of a host name (RFC 1035 §2.3.4).
 pub(crate) const MAX_HOST: usize = 253;
 
-/// Addresses of one name that are tried. Default 8: a name with more is a load balancer's, whose next ones are no better.
+/// Addresses of one name that are tried. Default 8: a name with more is a load balancer's, whose next ones are no
+/// better.
 const MAX_ADDRESSES: usize = 8;
 
 /// A host as a URL has it: brackets around an IPv6 address.
@@ -55,7 +56,8 @@ pub(crate) enum InvalidHost {
     Empty,
     /// More than [`MAX_HOST`] bytes.
     TooLong,
-    /// A character other than letters, digits, `-` and `_` between single dots, or a label that begins or ends with `-`.
+    /// A character other than letters, digits, `-` and `_` between single dots, or a label that begins or ends with
+    /// `-`.
     Label,
     /// The name ends in a number but is not an IPv4 address: resolvers read `127.1` in different ways.
     Number,
@@ -116,8 +118,8 @@ pub(crate) fn is_loopback(host: &str) -> bool {
     }
 }
 
-/// Returns the addresses of a host, at least one. Takes as long as the system's resolver does. A name without an address
-/// is [`io::ErrorKind::NotFound`].
+/// Returns the addresses of a host, at least one. Takes as long as the system's resolver does. A name without an
+/// address is [`io::ErrorKind::NotFound`].
 pub(crate) fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     if let Some(known) = known(host, port) {
         return Ok(known);

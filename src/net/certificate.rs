@@ -1,4 +1,5 @@
-//! Certificates for TLS clients: a verifier with rules other than the library's own, and the file of trusted authorities.
+//! Certificates for TLS clients: a verifier with rules other than the library's own, and the file of trusted
+//! authorities.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,8 +18,8 @@ const BUNDLES: [&str; 4] = [
     "/etc/ssl/ca-bundle.pem",
 ];
 
-/// Accepts any server that has the key of its certificate; with `authorities`, only certificates that they signed, with or
-/// without a check of the name.
+/// Accepts any server that has the key of its certificate; with `authorities`, only certificates that they signed, with
+/// or without a check of the name.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     /// Verifies signatures.
@@ -88,14 +89,14 @@ impl ServerCertVerifier for Verifier {
 }
 
 /// Returns the file that `SSL_CERT_FILE` names.
-pub(crate) fn named() -> Option<PathBuf> {
+pub(crate) fn file_from_environment() -> Option<PathBuf> {
     let named = std::env::var_os("SSL_CERT_FILE");
     named.filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// Returns the file that `SSL_CERT_FILE` names, or the system's bundle.
-pub(crate) fn file() -> Option<PathBuf> {
-    named().or_else(|| {
+pub(crate) fn trusted_file() -> Option<PathBuf> {
+    file_from_environment().or_else(|| {
         BUNDLES
             .iter()
             .map(PathBuf::from)

@@ -1,7 +1,8 @@
 //! Names, addresses and sockets, for all rooms.
 //!
-//! [`percent`], [`Cidr`] and [`AddressClass`] are pure; so is [`authority`], but for [`authority::resolve`], which asks the
-//! system's resolver. [`poll`] waits for sockets, with [`Waker`] and [`Acceptor`]. [`certificate`] serves TLS clients.
+//! [`percent`], [`Cidr`] and [`AddressClass`] are pure; so is [`authority`], but for [`authority::resolve`], which asks
+//! the system's resolver. [`poll`] waits for sockets, with [`Waker`] and [`Acceptor`]. [`certificate`] serves TLS
+//! clients.
 
 mod address;
 pub(crate) mod authority;

@@ -15,8 +15,8 @@ use crate::sync::{Thread, spawn_joined};
 /// A descriptor and the events to wait for.
 pub(crate) type Interest<'a> = (&'a dyn AsFd, PollFlags);
 
-/// Waits until something is ready or `deadline` has passed (`None`: for ever), also when a signal interrupts it. Returns
-/// the events in the order of `interests`, all empty if the time ran out.
+/// Waits until something is ready or `deadline` has passed (`None`: for ever), also when a signal interrupts it.
+/// Returns the events in the order of `interests`, all empty if the time ran out.
 pub(crate) fn poll_until<const N: usize>(
     interests: [Interest<'_>; N],
     deadline: Option<Instant>,
@@ -147,8 +147,8 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Starts the thread. It passes each connection, or the error in its place, to `take`. Clients that left before they
-    /// were accepted are skipped.
+    /// Starts the thread. It passes each connection, or the error in its place, to `take`. Clients that left before
+    /// they were accepted are skipped.
     pub(crate) fn start(
         listener: TcpListener,
         thread: Thread,

@@ -16,7 +16,8 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Returns a channel that is closed at the next change. Look at the thing after this call, so that no change is missed.
+    /// Returns a channel that is closed at the next change. Look at the thing after this call, so that no change is
+    /// missed.
     pub(crate) fn next(&self) -> Receiver<()> {
         let (waiting, next) = bounded(0);
         self.waiting.lock().push(waiting);

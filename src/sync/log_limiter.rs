@@ -43,8 +43,8 @@ impl LogLimiter {
         }
     }
 
-    /// True if a line may be told now; one that is not `limited` always may. Calls `sum_up` with the number of those that
-    /// were not shown in a minute that is over.
+    /// True if a line may be told now; one that is not `limited` always may. Calls `sum_up` with the number of those
+    /// that were not shown in a minute that is over.
     pub(crate) fn may_tell(&self, limited: bool, sum_up: impl FnOnce(usize)) -> bool {
         if !limited && !self.holds_back.load(Ordering::Relaxed) {
             return true;

@@ -1,5 +1,5 @@
-//! Threads of the program, and [`Lookout`], a thread that waits for something to fall due. The table in `lib.rs` lists all
-//! of them.
+//! Threads of the program, and [`Lookout`], a thread that waits for something to fall due. The table in `lib.rs` lists
+//! all of them.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use super::Mutex;
 
-/// Longest pause of a [`Lookout`] between two looks. Default 1 s: a machine that wakes finds at once what ended meanwhile.
+/// Longest pause of a [`Lookout`] between two looks. Default 1 s: a machine that wakes finds at once what ended
+/// meanwhile.
 const LOOK: Duration = Duration::from_secs(1);
 /// Shortest such pause. Default 10 ms: rounding does not make it look all the time.
 const LEAST: Duration = Duration::from_millis(10);

@@ -1,5 +1,5 @@
-//! Host keys of the relays of a fleet, vouched for by keys that the reader may know already. A new relay can join this way,
-//! and an impostor cannot add its key.
+//! Host keys of the relays of a fleet, vouched for by keys that the reader may know already. A new relay can join this
+//! way, and an impostor cannot add its key.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! Two tunnels to relays of one fleet that act as one, which is connected as long as either is. If one relay is away for
-//! long, another takes its place.
+//! Two tunnels to relays of one fleet that act as one, which is connected as long as either is. If one relay is away
+//! for long, another takes its place.
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -11,8 +11,8 @@ pub use super::client::Alternate;
 use super::client::{Failure, OnFailed, Settings, Snapshot, Status, Stopper, Tunnel};
 use crate::sync::Mutex;
 
-/// Time after which a relay that is away is replaced, while the other is connected. Default 60 s: a restart is over by then,
-/// and a relay that is back has its tunnels at once.
+/// Time after which a relay that is away is replaced, while the other is connected. Default 60 s: a restart is over by
+/// then, and a relay that is back has its tunnels at once.
 const AWAITED: Duration = Duration::from_secs(60);
 /// Time after which a relay is replaced while none is connected, and visitors find nobody. Default 5 s.
 const AWAITED_ALONE: Duration = Duration::from_secs(5);
@@ -83,8 +83,8 @@ struct TunnelSide {
 }
 
 impl TunnelGroup {
-    /// Starts a tunnel, and in a fleet another one to the first of the other relays, if there are any. Does not wait for a
-    /// connection.
+    /// Starts a tunnel, and in a fleet another one to the first of the other relays, if there are any. Does not wait
+    /// for a connection.
     pub fn start(mut settings: Settings, others: Option<Vec<Alternate>>) -> io::Result<Self> {
         let alone = |tunnel| Tunnels {
             first: Arc::new(tunnel),
@@ -204,8 +204,8 @@ impl TunnelGroup {
         joint.is_some_and(|joint| joint.state.lock().to_replace(Instant::now()).is_some())
     }
 
-    /// Offers other relays, the best first: a slot whose relay has been away for too long gets the first one that is not in
-    /// use. Connected tunnels stay. Takes a second a slot at most; returns the number of new tunnels.
+    /// Offers other relays, the best first: a slot whose relay has been away for too long gets the first one that is
+    /// not in use. Connected tunnels stay. Takes a second a slot at most; returns the number of new tunnels.
     pub fn hold_at(&self, places: Vec<Alternate>) -> io::Result<usize> {
         self.hold_as_of(Instant::now(), places)
     }
@@ -492,8 +492,8 @@ impl TunnelSide {
 }
 
 impl Drop for TunnelSide {
-    /// Notes that the tunnel's thread has ended. Stops the other tunnel if that is not connected either: a tunnel ends by
-    /// itself when its server no longer knows it, and then no relay of the fleet does.
+    /// Notes that the tunnel's thread has ended. Stops the other tunnel if that is not connected either: a tunnel ends
+    /// by itself when its server no longer knows it, and then no relay of the fleet does.
     fn drop(&mut self) {
         let mut state = self.joint.state.lock();
         let (part, _) = state.parts(self.is_second);

@@ -25,8 +25,8 @@ use crate::tunnel::ssh::{
 use crate::tunnel::ws::{Cancel, DialError, DialOptions, Endpoint, WsReader, WsWriter};
 use crate::tunnel::{ssh, ws};
 
-/// Open files of streams to targets, over all tunnels of this process. Default 8192; fewer if this process may not open so
-/// many files. The server decides how many streams it opens, and a process without open files left answers nobody.
+/// Open files of streams to targets, over all tunnels of this process. Default 8192; fewer if this process may not open
+/// so many files. The server decides how many streams it opens, and a process without open files left answers nobody.
 const MOST: usize = crate::limits::STREAMS;
 /// Open files that are left for the rest of the program. Default 128: pages, databases, the tunnels themselves.
 const RESERVED: usize = 128;
@@ -312,8 +312,8 @@ fn check(settings: &Settings, way: Way, key: &HostKey) -> Result<(), Failure> {
     }
 }
 
-/// Takes room for one more stream of a tunnel that has `of_tunnel` and may have `wanted` at most, if that is given. None if
-/// the tunnel or the process has too many. A stream that `is_served` in this process uses two open files.
+/// Takes room for one more stream of a tunnel that has `of_tunnel` and may have `wanted` at most, if that is given.
+/// None if the tunnel or the process has too many. A stream that `is_served` in this process uses two open files.
 fn permit(of_tunnel: u64, wanted: Option<u64>, is_served: bool) -> Option<Permit> {
     let room = *ROOM.get_or_init(|| within(raise_open_files(RESERVED + MOST * PART)));
     let share = room / SHARE_OF_TUNNEL;
@@ -334,8 +334,8 @@ fn within(files: usize) -> usize {
 
 type Ends = (WsReader, WsWriter);
 
-/// Opens a WebSocket to the server's port for tunnels, or to the URL of its web server, for networks that allow only that.
-/// Begins with the way that worked last.
+/// Opens a WebSocket to the server's port for tunnels, or to the URL of its web server, for networks that allow only
+/// that. Begins with the way that worked last.
 ///
 /// ```text
 /// first way ──────── failed, or 3 s without `SSH-` ──> second way beside it

@@ -32,8 +32,8 @@ pub const READY_WITHIN: Duration = crate::limits::TUNNEL_WAIT;
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 /// Least pause after a refused password or host key. Default 10 s: servers lock out clients that retry fast.
 const REFUSED_RETRY: Duration = Duration::from_secs(10);
-/// Life of a connection after which the pauses begin at the shortest again. Default 5 s: a chisel server may find that it
-/// cannot bind a port only after it has accepted the remote.
+/// Life of a connection after which the pauses begin at the shortest again. Default 5 s: a chisel server may find that
+/// it cannot bind a port only after it has accepted the remote.
 const PROVEN_AFTER: Duration = Duration::from_secs(5);
 
 /// Settings of a tunnel.
@@ -80,8 +80,8 @@ pub struct Settings {
     pub ssh: ssh::Config,
     /// Called each time that the tunnel is connected, on its own thread: it must not block.
     pub on_connected: Option<Box<dyn Fn() + Send + Sync>>,
-    /// Called instead of a log line each time that an attempt or a connection has failed, on the tunnel's own thread: it
-    /// must not block.
+    /// Called instead of a log line each time that an attempt or a connection has failed, on the tunnel's own thread:
+    /// it must not block.
     pub on_failed: Option<OnFailed>,
     /// Called with a notice of the server, the data of a ping, on the tunnel's own thread: it must not block.
     pub(crate) on_notice: Option<OnNotice>,
@@ -250,8 +250,8 @@ pub struct Retries {
     /// True if a tunnel that was up once ends when the server then refuses its login or its remotes, for an owner
     /// who can ask for others. Default no: it goes on trying.
     pub end_when_disowned: bool,
-    /// True if a tunnel that was up once ends when another server, or repeatedly none, is found at its address: its own may
-    /// have moved to another port.
+    /// True if a tunnel that was up once ends when another server, or repeatedly none, is found at its address: its own
+    /// may have moved to another port.
     pub end_when_moved: bool,
 }
 

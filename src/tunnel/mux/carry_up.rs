@@ -96,7 +96,7 @@ impl Mux {
                 quiet = None;
                 continue;
             }
-            // No more is read than the peer takes: whoever waits for it holds no buffer.
+            // No more is read than the peer takes: a thread that waits for the window holds no buffer.
             let Some(window) = self.wait_window(stream, socket) else {
                 return self.finish(stream, false);
             };

@@ -1,4 +1,5 @@
-//! One connection: the session, its WebSocket, its streams, its end, and the buffers and threads that the streams share.
+//! One connection: the session, its WebSocket, its streams, its end, and the buffers and threads that the streams
+//! share.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -227,8 +228,8 @@ impl Mux {
             .map_err(End::Protocol)
     }
 
-    /// Closes a channel that is done with in both directions. To be followed by a `flush`, where this is not the reading
-    /// thread.
+    /// Closes a channel that is done with in both directions. To be followed by a `flush`, where this is not the
+    /// reading thread.
     pub(super) fn close_channel(&self, channel: ChannelId) {
         self.streams().remove(&channel);
         // A connection that has ended has no channels.
@@ -316,8 +317,8 @@ struct Buffers {
 }
 
 impl BufferPool {
-    /// Takes a buffer; waits while [`MOST_BUFFERS`] are in use. Its holder waits at most for the WebSocket, which has a time
-    /// limit, and never for one stream's window.
+    /// Takes a buffer; waits while [`MOST_BUFFERS`] are in use. Its holder waits at most for the WebSocket, which has a
+    /// time limit, and never for one stream's window.
     pub(super) fn take(&self) -> Box<[u8]> {
         let all_used = |buffers: &mut Buffers| buffers.used >= MOST_BUFFERS;
         let mut buffers = self.buffers();

@@ -1,4 +1,5 @@
-//! Writing the WebSocket: by any thread that gets the writer's lock, and by the writer thread, which also keeps the time.
+//! Writing the WebSocket: by any thread that gets the writer's lock, and by the writer thread, which also keeps the
+//! time.
 
 use std::io;
 use std::sync::Arc;

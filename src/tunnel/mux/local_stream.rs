@@ -17,8 +17,8 @@ use super::stream_state::StreamState;
 use crate::net::Waker;
 use crate::tunnel::ssh::Error;
 
-/// One stream through a tunnel to the client's target. Calls never wait for the peer, but for the WebSocket to take what is
-/// written. Dropping it closes the stream at once.
+/// One stream through a tunnel to the client's target. Calls never wait for the peer, but for the WebSocket to take
+/// what is written. Dropping it closes the stream at once.
 pub struct LocalStream {
     mux: Arc<Mux>,
     stream: Arc<Stream>,
@@ -27,12 +27,13 @@ pub struct LocalStream {
     writable: Option<Arc<Waker>>,
     /// True if its user never waits, see [`LocalStream::defer`].
     is_deferred: bool,
-    /// Permit of a stream that was opened here. The state has that of one that the peer opened, until the peer closes it.
+    /// Permit of a stream that was opened here. The state has that of one that the peer opened, until the peer closes
+    /// it.
     _permit: Option<StreamPermit>,
 }
 
-/// Serves a stream that the peer has asked for, in the place of a target. It is called on a thread of the tunnel's pool,
-/// and returns when the stream is over: at the latest when the peer has closed it.
+/// Serves a stream that the peer has asked for, in the place of a target. It is called on a thread of the tunnel's
+/// pool, and returns when the stream is over: at the latest when the peer has closed it.
 pub(crate) type Serve = Arc<dyn Fn(LocalStream) + Send + Sync>;
 
 /// The threads of a stream's tunnel.
@@ -199,9 +200,9 @@ impl LocalStream {
             .update(&self.stream, |state| state.on_finished(true));
     }
 
-    /// Prepares the stream for a thread that carries many: from now on `waker` is woken when there is something to read,
-    /// no call waits for the WebSocket, and output leaves with the next [`LocalStream::flush`] of any stream of the
-    /// tunnel. `None` ends that. False if the holder is held to a rate: a read or write then waits for its turn.
+    /// Prepares the stream for a thread that carries many: from now on `waker` is woken when there is something to
+    /// read, no call waits for the WebSocket, and output leaves with the next [`LocalStream::flush`] of any stream of
+    /// the tunnel. `None` ends that. False if the holder is held to a rate: a read or write then waits for its turn.
     pub fn defer(&mut self, waker: Option<task::Waker>) -> bool {
         if waker.is_some() && self.mux.is_limited() {
             return false;
@@ -239,8 +240,8 @@ impl LocalStream {
         }
     }
 
-    /// Prepares a wait: from now on [`LocalStream::readable`] becomes readable when the peer has closed the stream and, if
-    /// it `reads`, when there is something to read.
+    /// Prepares a wait: from now on [`LocalStream::readable`] becomes readable when the peer has closed the stream and,
+    /// if it `reads`, when there is something to read.
     pub fn watch(&mut self, reads: bool) {
         self.stream.state().watch(reads);
     }

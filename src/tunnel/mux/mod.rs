@@ -38,10 +38,10 @@
 //! socket, queue, stats, token_bucket, end
 //! ```
 //!
-//! With a rate ([`Mux::limit`]), each byte of a stream is counted when it is taken, up and down, and the thread that reads
-//! for the stream waits for its turn: a visitor's thread here, a stream's thread, a drain thread. Bytes that are not read
-//! close a window or fill a socket, so the sender waits too. The reading thread and the poller's never wait: they leave
-//! the stream to another thread.
+//! With a rate ([`Mux::limit`]), each byte of a stream is counted when it is taken, up and down, and the thread that
+//! reads for the stream waits for its turn: a visitor's thread here, a stream's thread, a drain thread. Bytes that are
+//! not read close a window or fill a socket, so the sender waits too. The reading thread and the poller's never wait:
+//! they leave the stream to another thread.
 //!
 //! Locks are taken in this order: writer, session, streams, a stream's state; the timers' after the
 //! session's or alone; the poller's, the pool's, the buffers' and a rate's alone. None but the writer's is held

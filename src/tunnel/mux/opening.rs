@@ -183,7 +183,7 @@ impl Mux {
         }
     }
 
-    /// Writes the bytes that have come to the socket; none if that ended the stream.
+    /// Attaches the socket, and writes the bytes that have come for it; none if that ended the stream.
     fn attach(self: &Arc<Self>, stream: &Arc<Stream>, socket: Socket) -> Option<Arc<Socket>> {
         let socket = Arc::new(socket);
         let (is_attached, effects) = stream.state().attach(&socket);
@@ -247,8 +247,8 @@ impl Mux {
         }
     }
 
-    /// Ends all streams that are open now, and none that is opened later. Bytes that were not taken are dropped, so that
-    /// a side that takes none cannot hold a stream. The connection stays.
+    /// Ends all streams that are open now, and none that is opened later. Bytes that were not taken are dropped, so
+    /// that a side that takes none cannot hold a stream. The connection stays.
     pub(in crate::tunnel) fn cut_streams(self: &Arc<Self>) {
         let streams: Vec<Arc<Stream>> = self.streams().values().cloned().collect();
         for stream in streams {

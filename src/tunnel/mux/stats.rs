@@ -47,7 +47,7 @@ impl Traffic {
 pub struct VisitStats {
     /// Requests of a site, also those that its gateway answered; visitors of a port that were let in.
     pub requests: AtomicU64,
-    /// Visitors who are there now.
+    /// Visitors now.
     pub visitors: AtomicU64,
     /// Seconds since 1970 of the last request; 0 before the first.
     pub last_visit: AtomicU64,

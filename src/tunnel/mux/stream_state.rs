@@ -17,8 +17,8 @@
 //! down is done. A socket that is still open when the peer has closed the channel lingers for a
 //! moment, and is then cut (`dead`).
 //!
-//! This file has no locks and threads, and changes nothing else but the sockets' own buffers: each transition returns the
-//! [`Effects`] that `Mux::apply` applies when the state is unlocked.
+//! This file has no locks and threads, and changes nothing else but the sockets' own buffers: each transition returns
+//! the [`Effects`] that `Mux::apply` applies when the state is unlocked.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -394,8 +394,8 @@ impl StreamState {
         (Ok(count), effects)
     }
 
-    /// Prepares a wait of the reader in this process: `readable` is woken from now on when the peer has closed the channel
-    /// and, if it `reads`, when there is something to read.
+    /// Prepares a wait of the reader in this process: `readable` is woken from now on when the peer has closed the
+    /// channel and, if it `reads`, when there is something to read.
     pub(super) fn watch(&mut self, reads: bool) {
         let is_ready = self.has_gone() || (reads && self.has_something());
         let Some(end) = &mut self.local else { return };
@@ -487,7 +487,7 @@ impl StreamState {
         Some(self.advance())
     }
 
-    /// Goes on to whatever is possible.
+    /// Makes all transitions that are possible now.
     fn advance(&mut self) -> Effects {
         let mut effects = Effects {
             notify: true,

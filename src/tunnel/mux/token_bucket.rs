@@ -1,8 +1,8 @@
 //! A token bucket that the streams of several connections share.
 //!
-//! Bytes are taken when they have been moved, and the thread that moved them waits until they are paid for. So no stream is
-//! more than one piece ahead, and all have their turns in the order in which they came: a stream among a hundred gets a
-//! hundredth, and no queue grows but the one that its channel's window bounds.
+//! Bytes are taken when they have been moved, and the thread that moved them waits until they are paid for. So no
+//! stream is more than one piece ahead, and all have their turns in the order in which they came: a stream among a
+//! hundred gets a hundredth, and no queue grows but the one that its channel's window bounds.
 
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};

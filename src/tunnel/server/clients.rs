@@ -23,8 +23,8 @@ const BYTES_PENDING: u64 = 128 * 1024;
 /// Connections of one source: an IPv4 address or an IPv6 /64. Default 128: a household of connectors
 /// behind one router.
 const MAX_OF_ONE_SOURCE: usize = crate::limits::TUNNELS_OF_SOURCE;
-/// Connections with one login. Default 256: twice the number for 100 applications, as earlier ones may not have ended yet
-/// when it comes back.
+/// Connections with one login. Default 256: twice the number for 100 applications, as earlier ones may not have ended
+/// yet when it comes back.
 const MAX_OF_ONE_LOGIN: usize = crate::limits::TUNNELS_OF_LOGIN;
 
 /// All clients.
@@ -71,9 +71,9 @@ impl Clients {
         }
     }
 
-    /// A permit for a client that came from `address`; none if there are too many. A newer client evicts the oldest that
-    /// has not logged in, one of its own source if that source is at its limit. So idle connections keep nobody out, not
-    /// even a connector behind the same router.
+    /// A permit for a client that came from `address`; none if there are too many. A newer client evicts the oldest
+    /// that has not logged in, one of its own source if that source is at its limit. So idle connections keep nobody
+    /// out, not even a connector behind the same router.
     pub(super) fn take(&self, address: IpAddr) -> Option<ClientPermit> {
         let source = source_of(address);
         let (permit, evicted) = {

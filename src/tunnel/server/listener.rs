@@ -138,8 +138,8 @@ impl Drop for Server {
 pub struct Intake(Arc<ServerState>);
 
 impl Intake {
-    /// Serves a client on a thread of its own; `peer` is its address as the other listener knows it. A client over a limit
-    /// is refused before anything was sent.
+    /// Serves a client on a thread of its own; `peer` is its address as the other listener knows it. A client over a
+    /// limit is refused before anything was sent.
     pub fn take(
         &self,
         socket: TcpStream,

@@ -25,8 +25,8 @@ const AFTER_ERROR: Duration = Duration::from_millis(100);
 const PROOF_WITHIN: Duration = Duration::from_secs(1);
 /// Ports that are remembered as lost, to count who comes back. Default 65,536, some 6 MiB; then all are forgotten.
 const MOST_LOST: usize = 65_536;
-/// Visitors of all public ports: anybody may connect there, and stay. Default 4096, a descriptor each, and a thread while
-/// one has much to send; fewer where this process may not open so many files.
+/// Visitors of all public ports: anybody may connect there, and stay. Default 4096, a descriptor each, and a thread
+/// while one has much to send; fewer where this process may not open so many files.
 pub(super) const MAX_VISITORS: usize = crate::limits::PORT_VISITORS;
 /// Share of these for the ports of one holder, as a divisor. Default a half: others have ports too.
 const SHARE_OF_HOLDER: usize = crate::limits::PORTS_OF_ONE;

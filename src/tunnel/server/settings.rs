@@ -85,8 +85,8 @@ impl Settings {
 /// Decides about logins and remotes. Called on the thread of the client's connection, at most once
 /// a login and a remote (but for [`Policy::port_access`]); it may be asked by many connections at once.
 pub trait Policy: Send + Sync {
-    /// Checks a login. Returns the name under which the client's remotes are held: a later login with the same name takes
-    /// over those that its dead connection still holds. `None` refuses.
+    /// Checks a login. Returns the name under which the client's remotes are held: a later login with the same name
+    /// takes over those that its dead connection still holds. `None` refuses.
     fn login(&self, user: &str, password: &str, peer: SocketAddr) -> Option<String>;
 
     /// Decides about a remote that `holder` (as `login` answered) asks for.
@@ -172,7 +172,8 @@ struct PasswordDigest {
 impl PasswordDigest {
     fn new(password: &str) -> Self {
         let mut random = [0; 32];
-        // The key only has to be unknown to an attacker who measures; without random bytes the tag is still no password.
+        // The key only has to be unknown to an attacker who measures; without random bytes the tag is still no
+        // password.
         let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut random);
         let key = hmac::Key::new(hmac::HMAC_SHA256, &random);
         let tag = hmac::sign(
@@ -218,7 +219,8 @@ impl Users {
         Ok(())
     }
 
-    /// Reads chisel's JSON: `{"name:password": ["^R:0.0.0.0:7000$", …]}`; an empty expression, or `*`, allows everything.
+    /// Reads chisel's JSON: `{"name:password": ["^R:0.0.0.0:7000$", …]}`; an empty expression, or `*`, allows
+    /// everything.
     pub fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
         let file: Vec<(Zeroizing<String>, Vec<String>)> =
             serde_json::from_slice::<BTreeMap<String, _>>(json)

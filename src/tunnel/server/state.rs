@@ -102,7 +102,8 @@ impl Opener {
         }
     }
 
-    /// Asks the client that holds this port for a sign of life; true if one came in time, none if nobody holds the port.
+    /// Asks the client that holds this port for a sign of life; true if one came in time, none if nobody holds the
+    /// port.
     pub fn probe(&self, holder: &str, port: u16, within: Duration) -> Option<bool> {
         let mux = self.0.ports.holder(holder, port)?;
         Some(mux.probe(within))

@@ -5,8 +5,7 @@ use zeroize::Zeroizing;
 use super::config;
 use super::error::Error;
 use super::event::Event;
-use super::names::Role;
-use super::names::{CONNECTION_SERVICE, NONE, PASSWORD, USERAUTH_SERVICE, msg};
+use super::names::{CONNECTION_SERVICE, NONE, PASSWORD, Role, USERAUTH_SERVICE, msg};
 use super::output::Output;
 use super::wire::{Fields, Put};
 

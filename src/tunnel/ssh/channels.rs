@@ -245,8 +245,8 @@ impl Channels {
         self.quantum_unused
     }
 
-    /// Wakes as many waiting channels as fit into `room`. A channel that is woken and then leaves queues EOF or CLOSE, and
-    /// taking that wakes the next.
+    /// Wakes as many waiting channels as fit into `room`. A channel that is woken and then leaves queues EOF or CLOSE,
+    /// and taking that wakes the next.
     pub(super) fn wake(&mut self, room: usize, woken: &mut Vec<ChannelId>) {
         self.quantum_unused = false;
         let mut quanta = room / QUANTUM;
@@ -439,7 +439,8 @@ impl Channels {
         Ok(Event::Eof { channel })
     }
 
-    /// Handles CLOSE of the peer, after `received` bytes of data: answered with CLOSE, unless that was sent (RFC 4254 §5.3).
+    /// Handles CLOSE of the peer, after `received` bytes of data: answered with CLOSE, unless that was sent (RFC 4254
+    /// §5.3).
     pub(super) fn peer_close(
         &mut self,
         channel: u32,

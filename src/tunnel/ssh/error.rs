@@ -6,8 +6,8 @@ use super::names::ChannelId;
 
 /// A failure of the protocol, of the peer, or of a call.
 ///
-/// Errors of [`Reader::next`](super::Reader::next) are final: a DISCONNECT is queued if the peer should be told; write out
-/// what waits, then close.
+/// Errors of [`Reader::next`](super::Reader::next) are final: a DISCONNECT is queued if the peer should be told; write
+/// out what waits, then close.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

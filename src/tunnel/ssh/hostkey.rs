@@ -265,8 +265,8 @@ impl ServerKey {
         }
     }
 
-    /// Proves that the sender of a statement has the key: the public key and a signature, in base64. A statement is not a
-    /// digest, so no signature of a key exchange is a proof, or the other way round.
+    /// Proves that the sender of a statement has the key: the public key and a signature, in base64. A statement is not
+    /// a digest, so no signature of a key exchange is a proof, or the other way round.
     pub(crate) fn prove(&self, statement: &[u8]) -> Result<String, Error> {
         let signature = self.sign(statement)?;
         let parts = [self.public().blob(), &signature].map(|part| BASE64.encode(part));

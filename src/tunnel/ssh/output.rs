@@ -14,8 +14,7 @@
 use std::collections::VecDeque;
 
 use super::config;
-use super::packet::SealingKey;
-use super::packet::{Form, Framer, OVERHEAD};
+use super::packet::{Form, Framer, OVERHEAD, SealingKey};
 
 /// Bytes of a chunk: a batch, and what framing and the message's head add to its two packets.
 const CHUNK: usize = config::BATCH + 2 * (OVERHEAD + 16);

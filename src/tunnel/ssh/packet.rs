@@ -238,8 +238,8 @@ impl Framer {
         }
     }
 
-    /// Returns random padding (RFC 4253 §6). Nothing depends on it under these ciphers: if the system has no random bytes,
-    /// old ones serve.
+    /// Returns random padding (RFC 4253 §6). Nothing depends on it under these ciphers: if the system has no random
+    /// bytes, old ones serve.
     fn random(&mut self, count: usize) -> &[u8] {
         if self.at + count > self.pool.len() {
             let _ = SystemRandom::new().fill(&mut self.pool);

@@ -51,7 +51,7 @@ pub struct Reader {
     exchanging: bool,
     logged_in: bool,
     flows: HashMap<u32, ChannelFlow>,
-    /// Bytes opened since the last key exchange began for their number, or since the present keys.
+    /// Bytes opened under the present keys; counted from zero again when they cause a key exchange.
     received: u64,
     /// Bytes opened under the present keys.
     under_keys: u64,

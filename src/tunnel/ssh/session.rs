@@ -250,8 +250,8 @@ impl Session {
         self.channels.window(channel)
     }
 
-    /// Notes that received data has been used: the peer may send as much again. [`Error::Flooded`] if it goes on sending
-    /// without reading these grants; the connection is then to be ended.
+    /// Notes that received data has been used: the peer may send as much again. [`Error::Flooded`] if it goes on
+    /// sending without reading these grants; the connection is then to be ended.
     pub fn consume(&mut self, channel: ChannelId, bytes: usize, now: Instant) -> Result<(), Error> {
         self.check_alive()?;
         let round_trip = self.requests.round_trip();

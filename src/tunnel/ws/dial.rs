@@ -14,14 +14,12 @@ use super::handshake::{HANDSHAKE_TIMEOUT, HandshakeError, HandshakeStream};
 use super::proxy::{Proxy, ProxyChoice, ProxyKind};
 use super::reader::WsReader;
 use super::shared_socket::WsWriter;
-use super::socket::WaitError;
-use super::socket::{Cancel, Wake};
+use super::socket::{Cancel, WaitError, Wake};
 use super::tls::Tls;
 use super::upgrade::{Header, UpgradeAnswer};
 use super::{proxy, socket, socks, tls, upgrade};
 use crate::net::AddressClass;
-use crate::net::authority::authority;
-use crate::net::authority::{known, resolve as net_resolve};
+use crate::net::authority::{authority, known, resolve as net_resolve};
 use crate::sync::{Permits, Thread, spawn};
 
 /// Time to find the addresses of a host. Default 10 s: a resolver's own retry lies within.

@@ -1,5 +1,5 @@
-//! The stream of handshakes, and the server's handshake over it: TCP, then TLS on top. Every wait ends at one deadline, or
-//! at once when it is cancelled.
+//! The stream of handshakes, and the server's handshake over it: TCP, then TLS on top. Every wait ends at one deadline,
+//! or at once when it is cancelled.
 
 use std::io;
 use std::net::TcpStream;

@@ -23,9 +23,9 @@
 //! the reading half takes ciphertext from the socket before it locks, the writing half gives
 //! ciphertext to the socket after it has unlocked.
 //!
-//! Files: `dial` and `handshake` make WebSockets, the client's and the server's, of the parts `proxy`, `socks`, `tls` and
-//! `upgrade`. `frames` holds the rules of frames, without sockets; `socket` the system calls and [`Cancel`]; `reader` and
-//! `shared_socket` the two halves.
+//! Files: `dial` and `handshake` make WebSockets, the client's and the server's, of the parts `proxy`, `socks`, `tls`
+//! and `upgrade`. `frames` holds the rules of frames, without sockets; `socket` the system calls and [`Cancel`];
+//! `reader` and `shared_socket` the two halves.
 
 mod dial;
 mod endpoint;

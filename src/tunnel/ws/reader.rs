@@ -13,13 +13,12 @@ use tungstenite::protocol::frame::coding::{Control, OpCode};
 
 use super::error::FrameError;
 use super::frames::{self, FrameParser, Mask};
-use super::shared_socket::SharedSocket;
-use super::shared_socket::WsWriter;
+use super::shared_socket::{SharedSocket, WsWriter};
 use super::socket;
 use crate::sync::Mutex;
 
 /// Bytes read beyond the caller's buffer: the next frame's header and what follows it.
-/// Default 16 KiB, and not less than [`MAX_HEAD`]: many small frames come with one call.
+/// Default 16 KiB, and not less than [`MAX_HEAD`](super::MAX_HEAD): many small frames come with one call.
 const AHEAD: usize = 16 * 1024;
 /// Bytes of TLS records read with one call. Default 64 KiB: four of the largest records.
 const RECORDS: usize = 64 * 1024;

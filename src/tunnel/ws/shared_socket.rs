@@ -396,8 +396,8 @@ impl SharedSocket {
         false
     }
 
-    /// Sends one frame without waiting, then control frames as [`SharedSocket::try_flush_control`] does. False when something
-    /// is left.
+    /// Sends one frame without waiting, then control frames as [`SharedSocket::try_flush_control`] does. False when
+    /// something is left.
     pub(super) fn write_now(&self, payload: &mut [u8]) -> io::Result<bool> {
         let mut out = self.outgoing.lock();
         out.check_open()?;

@@ -17,7 +17,7 @@ use crate::net::poll::{Interest, poll_until};
 use crate::sync::{Mutex, MutexGuard};
 
 /// Time a write may stand without one byte taken by the peer. Default 30 s. Unacknowledged
-/// data ends the connection after the same time (RFC 5482), whoever writes.
+/// data ends the connection after the same time (RFC 5482), whichever side writes.
 pub const WRITE_STALL: Duration = crate::limits::TUNNEL_STALL;
 /// Time without traffic after which the kernel probes the peer, and how often and many times.
 /// Defaults 15 s, 5 s, 3: a peer that vanished is noticed after 30 s, within the tunnel's 40.

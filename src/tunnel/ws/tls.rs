@@ -32,8 +32,8 @@ const ALPN: &[u8] = b"http/1.1";
 /// Bytes of a file of trusted certificates. Default 8 MiB: system bundles have 250 KiB.
 const MAX_CA_FILE: u64 = 8 * 1024 * 1024;
 
-/// Certificates that a client accepts. They are read when first needed and then kept; clones share them, so make one for a
-/// tunnel, not one for each attempt.
+/// Certificates that a client accepts. They are read when first needed and then kept; clones share them, so make one
+/// for a tunnel, not one for each attempt.
 #[derive(Clone)]
 pub struct Tls {
     trust: Trust,
