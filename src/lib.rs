@@ -38,7 +38,7 @@
 //!                sqlweb/gate               a pure function from text to verdict
 //!                sqlweb/conn/check_out     the connection that the tab's statements share, one at a time
 //!                sqlweb/conn/wire          the answer, read from the socket where there is no TLS, else by the driver
-//!                sqlweb/query/statement    rows as they come ─> sqlweb/output/json_answer ─> http/stream ─> back up
+//!                sqlweb/query/statement    rows as they come ─> sqlweb/output/json_answer ─> http/request ─> back up
 //! ```
 //!
 //! The loops over every byte of a row are in `src/rows`, a package of its own since it is built for speed and not for size.
@@ -50,7 +50,7 @@
 //!
 //! ```text
 //! visitor ─TCP─> http/server/connection    as above; a name that is a site's is the gateway's
-//!                http/server/parked        the same without a thread, for a kept connection's short requests
+//!                http/server/parking_lot   the same without a thread, for a kept connection's short requests
 //!                gateway                   which site (host), who may (auth, signin), what it gets to see (request_head)
 //!                http/proxy                the same loop as above, on the visitor's socket and a stream
 //!                tunnel/mux/local_stream   a channel to the site's connector, opened in this process
