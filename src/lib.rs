@@ -10,8 +10,8 @@
 //!
 //! | room | is |
 //! |---|---|
-//! | [`cli`] | a file a command; flags, help and parsing come from one table |
-//! | [`manager`] | `postern start`: applications, the state machine of each connection, an owner a remote server |
+//! | [`cli`] | one file for each command; flags, help and parsing come from one table |
+//! | [`manager`] | `postern start`: applications, the state machine of each connection, an owner of each remote server |
 //! | [`relay`] | `postern relay`: quick-setup, names and ports, the sites; `relay/fleet`: several relays with one store |
 //! | [`api`] | the APIs of manager and relay: types, kinds of failure, one client of another process or of this one |
 //! | [`gateway`] | one pipeline between visitors and sites, for both ends of a tunnel: which site, who may, what passes |
@@ -64,7 +64,7 @@
 //!
 //! ```text
 //! visitor ─TCP─> http/server/connection    as above; a name that is a site's is the gateway's
-//!                http/server/threads       the same without a thread, for a kept connection's short requests
+//!                http/server/parking_lot   the same without a thread, for a kept connection's short requests
 //!                gateway                   which site (host), who may (auth, signin), what it gets to see (request_head)
 //!                http/proxy                the same loop as above, on the visitor's socket and a stream
 //!                tunnel/mux/local_stream   a channel to the site's connector, opened in this process
@@ -83,7 +83,7 @@
 //! # The path of one byte through a tunnel
 //!
 //! ```text
-//! socket ─> mux/carry_up ───> ssh/session ───> ssh/writer ───> ws/shared_socket ─> socket
+//! socket ─> mux/carry_up ───> ssh/session ───> ssh/writer ───> ws/shared_socket ──> socket
 //!           reads what the    queued under     sealed in      framed,
 //!           window allows     its one lock     place          one write
 //!
@@ -202,8 +202,8 @@
 //! 8. Keep-alive is the global request `ping`, answered with `pong`, every 25 s. A chisel peer never answers an unknown one.
 //! 9. A fingerprint is the padded base64 of SHA-256 over the host key's blob.
 //!
-//! A client comes back for ever: after 100 ms, doubling to 10 s, with jitter; after a wrong password or a changed host key
-//! after 10 s at once. A connection of less than 5 s does not count as one.
+//! A client reconnects for ever: after 100 ms, doubling to 10 s, with jitter; after a wrong password or a changed host
+//! key, after 10 s or more. A connection of less than 5 s does not make the pauses short again.
 //!
 //! # Specification
 //!
@@ -215,9 +215,9 @@
 //!
 //! The connect sequence:
 //!
-//! 1. quick-setup with the credentials that there are;
-//! 2. what it says of the connector is saved, sealed, before anything is dialled;
-//! 3. the main tunnel is made where there is none: `R:{api_port}:localhost:{local_port}`, the local port the saved one or
+//! 1. quick-setup with the present credentials;
+//! 2. the connector's part of the answer is saved, sealed, before anything is dialled;
+//! 3. the main tunnel is made if there is none: `R:{api_port}:localhost:{local_port}`, the local port the saved one or
 //!    the first free one of 4000 to 5000; it has 30 s to connect;
 //! 4. the application's tunnel is made: `R:127.0.0.1:{port}:{ip}:{port}`;
 //! 5. it has 30 s to connect, else the error is `App tunnel connect timeout`;

@@ -1,4 +1,4 @@
-//! `host:port` (RFC 3986 §3.2), host names (RFC 1123 §2.1) and ports.
+//! `host:port` (RFC 3986 §3.2), host names (RFC 1123 §2.1), ports, and the addresses of hosts.
 
 use std::borrow::Cow;
 use std::io;
@@ -6,6 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 /// Bytes of a host name (RFC 1035 §2.3.4).
 pub(crate) const MAX_HOST: usize = 253;
+
+/// Addresses of one name that are tried. Default 8: a name with more is a load balancer's, whose next ones are no
+/// better.
+const MAX_ADDRESSES: usize = 8;
 
 /// A host as a URL has it: brackets around an IPv6 address.
 pub(crate) fn bracketed(host: &str) -> Cow<'_, str> {
@@ -45,16 +49,17 @@ pub(crate) fn port(digits: &str) -> Option<u16> {
     digits.parse().ok().filter(|port| plain && *port > 0)
 }
 
-/// Why a text is no host.
+/// Reason that a text is not a valid host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InvalidHost {
-    /// Nothing is there.
+    /// The text is empty.
     Empty,
     /// More than [`MAX_HOST`] bytes.
     TooLong,
-    /// Something but letters, digits, `-` and `_` between single dots; or a `-` at an end of a label.
+    /// A character other than letters, digits, `-` and `_` between single dots, or a label that begins or ends with
+    /// `-`.
     Label,
-    /// It ends in a number and is no IPv4 address: resolvers disagree about what `127.1` is.
+    /// The name ends in a number but is not an IPv4 address: resolvers read `127.1` in different ways.
     Number,
 }
 
@@ -83,8 +88,7 @@ pub(crate) fn is_host(host: &str) -> bool {
     host.parse::<IpAddr>().is_ok() || matches!(check_host(host), Ok(()) | Err(InvalidHost::Number))
 }
 
-/// Checks that a resolver may be asked about it: only the length and the characters of names. What resolvers make of
-/// it is their matter.
+/// Checks only the length and the characters of a name, before a resolver is asked about it.
 pub(crate) fn check_characters(host: &str) -> Result<(), InvalidHost> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     match host.len() {
@@ -105,7 +109,7 @@ pub(crate) fn is_label(label: &str, also: &str) -> bool {
         && !label.ends_with('-')
 }
 
-/// `localhost`, what ends in `.localhost` (RFC 6761 §6.3), and the loopback addresses.
+/// True for `localhost`, names that end in `.localhost` (RFC 6761 §6.3), and loopback addresses.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     match host.parse::<IpAddr>() {
@@ -114,11 +118,8 @@ pub(crate) fn is_loopback(host: &str) -> bool {
     }
 }
 
-/// Addresses of one name that are tried. Default 8: a name with more is a load balancer's, whose next ones are no better.
-const MAX_ADDRESSES: usize = 8;
-
-/// All addresses of a host, at least one; it may take as long as the system's resolver does. A name without any is
-/// [`io::ErrorKind::NotFound`].
+/// Returns the addresses of a host, at least one. Takes as long as the system's resolver does. A name without an
+/// address is [`io::ErrorKind::NotFound`].
 pub(crate) fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     if let Some(known) = known(host, port) {
         return Ok(known);
@@ -133,9 +134,9 @@ pub(crate) fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok(addresses)
 }
 
-/// Resolves without a resolver, which an empty root does not have: addresses, and the names that
-/// stand for this machine (RFC 6761 §6.3). 127.0.0.1 comes first: most services listen there alone, and whoever has the
-/// same port on `::1` is somebody else.
+/// Resolves without the system's resolver, which an empty root does not have: addresses, and names of this machine
+/// (RFC 6761 §6.3). 127.0.0.1 comes first: most services listen only there, and the same port on `::1` may belong to
+/// another program.
 pub(crate) fn known(host: &str, port: u16) -> Option<Vec<SocketAddr>> {
     let addresses = match host.parse::<IpAddr>() {
         Ok(address) => vec![address],

@@ -1,4 +1,5 @@
-//! Certificate checks of a TLS client that differ from the library's own rule.
+//! Certificates for TLS clients: a verifier with rules other than the library's own, and the file of trusted
+//! authorities.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +10,16 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
-/// Takes anybody who has the key of the certificate shown, or asks for one of an authority, with or without the name.
+/// Files in which systems keep the certificates that they trust; the first that exists is used.
+const BUNDLES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/ca-bundle.pem",
+];
+
+/// Accepts any server that has the key of its certificate; with `authorities`, only certificates that they signed, with
+/// or without a check of the name.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     /// Verifies signatures.
@@ -21,7 +31,7 @@ pub(crate) struct Verifier {
 }
 
 impl Verifier {
-    /// Takes any certificate, but only from somebody who has its key.
+    /// Accepts any certificate whose key the server has.
     pub(crate) fn anybody(provider: Arc<CryptoProvider>) -> Self {
         Self {
             provider,
@@ -78,23 +88,15 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Where systems keep the certificates that they trust; the first that exists is used.
-const BUNDLES: [&str; 4] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/cert.pem",
-    "/etc/ssl/ca-bundle.pem",
-];
-
-/// `SSL_CERT_FILE`.
-pub(crate) fn named() -> Option<PathBuf> {
+/// Returns the file that `SSL_CERT_FILE` names.
+pub(crate) fn file_from_environment() -> Option<PathBuf> {
     let named = std::env::var_os("SSL_CERT_FILE");
     named.filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// `SSL_CERT_FILE`, else the system's bundle.
-pub(crate) fn file() -> Option<PathBuf> {
-    named().or_else(|| {
+/// Returns the file that `SSL_CERT_FILE` names, or the system's bundle.
+pub(crate) fn trusted_file() -> Option<PathBuf> {
+    file_from_environment().or_else(|| {
         BUNDLES
             .iter()
             .map(PathBuf::from)

@@ -1,20 +1,19 @@
-//! Names, addresses and sockets: what every room needs of the network, once.
+//! Names, addresses and sockets, for all rooms.
 //!
-//! [`authority`], [`cidr`], [`percent`] and [`AddressClass`] are pure. [`resolve`] asks the system's resolver, [`poll`] and
-//! [`Acceptor`] wait for sockets.
+//! [`percent`], [`Cidr`] and [`AddressClass`] are pure; so is [`authority`], but for [`authority::resolve`], which asks
+//! the system's resolver. [`poll`] waits for sockets, with [`Waker`] and [`Acceptor`]. [`certificate`] serves TLS
+//! clients.
 
+mod address;
 pub(crate) mod authority;
 pub(crate) mod certificate;
-mod cidr;
 pub(crate) mod percent;
 pub(crate) mod poll;
 mod words;
 
-pub use cidr::AddressClass;
-pub(crate) use cidr::is_within;
-pub use cidr::{Cidr, InvalidCidr};
-pub(crate) use poll::Waker;
-pub(crate) use poll::{Acceptor, Pause};
+pub(crate) use address::is_within;
+pub use address::{AddressClass, Cidr, InvalidCidr};
+pub(crate) use poll::{Acceptor, Pause, Waker};
 pub(crate) use words::{in_words, push_words};
 
 use std::io;
@@ -39,9 +38,9 @@ pub(crate) fn keep_alive(
     Ok(sockopt::set_tcp_keepintvl(socket, interval)?)
 }
 
-/// Has the kernel throw away what is not sent when the socket is closed, and reset the connection (`SO_LINGER` of zero,
+/// Makes the kernel discard unsent bytes when the socket is closed, and reset the connection (`SO_LINGER` of zero,
 /// socket(7)).
 pub(crate) fn reset_when_closed(socket: &TcpStream) {
-    // One that is gone already is as good.
+    // A connection that has ended needs no reset.
     let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
 }

@@ -1,4 +1,4 @@
-//! Waiting for sockets: poll(2), tried again when a signal interrupts it.
+//! Waiting for sockets: poll(2), a descriptor that ends such a wait, and a thread that accepts connections.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,11 +12,11 @@ use rustix::io::Errno;
 
 use crate::sync::{Thread, spawn_joined};
 
-/// A descriptor and what is waited for.
+/// A descriptor and the events to wait for.
 pub(crate) type Interest<'a> = (&'a dyn AsFd, PollFlags);
 
-/// Waits until something is ready or `deadline` has passed (`None`: for ever). What is ready comes in the order of
-/// `interests`; nothing is where the time ran out.
+/// Waits until something is ready or `deadline` has passed (`None`: for ever), also when a signal interrupts it.
+/// Returns the events in the order of `interests`, all empty if the time ran out.
 pub(crate) fn poll_until<const N: usize>(
     interests: [Interest<'_>; N],
     deadline: Option<Instant>,
@@ -60,11 +60,11 @@ impl Waker {
 
     /// Makes it readable.
     pub(crate) fn wake(&self) {
-        // One that takes nothing more is readable as it is.
+        // A full one is readable already.
         let _ = self.0.wake();
     }
 
-    /// False when it was not readable.
+    /// Makes it unreadable; false if it was not readable.
     pub(crate) fn clear(&self) -> bool {
         matches!(self.0.clear(), Ok(1..))
     }
@@ -135,7 +135,7 @@ mod imp {
     }
 }
 
-/// How long nobody is accepted after something failed: without open files left `accept` would fail again at once, for ever.
+/// Pause after a failed accept. Without it a process that has no open files left would fail again at once, for ever.
 pub(crate) type Pause = Option<Duration>;
 
 /// A thread that accepts connections until this is dropped; the listener is closed when the drop returns.
@@ -147,8 +147,8 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Starts the thread, which gives each connection, or the error in its place, to
-    /// `take`. A client that left before it was accepted is nobody's error.
+    /// Starts the thread. It passes each connection, or the error in its place, to `take`. Clients that left before
+    /// they were accepted are skipped.
     pub(crate) fn start(
         listener: TcpListener,
         thread: Thread,
@@ -165,7 +165,7 @@ impl Acceptor {
         })
     }
 
-    /// Accepts nobody more; the listener is closed when this returns.
+    /// Stops accepting; the listener is closed when this returns.
     pub(crate) fn stop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
@@ -202,14 +202,14 @@ fn is_nobody(error: io::ErrorKind) -> bool {
     )
 }
 
-/// Waits for a connection, or out the pause.
+/// Waits for a connection, or for the end of the pause; true if the thread is to stop.
 fn is_stopped(listener: &TcpListener, stopped: &UnixStream, pause: Pause) -> bool {
     let stop: Interest<'_> = (stopped, PollFlags::IN);
     let ready = match pause {
         Some(pause) => poll_within([stop], pause).map(|[stop]| stop),
         None => poll_until([stop, (listener, PollFlags::IN)], None).map(|[stop, _]| stop),
     };
-    // Where waiting itself fails, accepting tells.
+    // If the wait fails, the next accept reports the error.
     ready.is_ok_and(|stop| !stop.is_empty())
 }
 

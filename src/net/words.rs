@@ -10,7 +10,7 @@ pub(crate) fn in_words(error: impl Display) -> String {
     text
 }
 
-/// Appends it.
+/// Appends the text of [`in_words`].
 pub(crate) fn push_words(text: &mut String, error: impl Display) {
     const NUMBER: &str = " (os error ";
     let begin = text.len();

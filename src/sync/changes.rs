@@ -1,4 +1,4 @@
-//! Tells those who wait that something has changed.
+//! Notifies waiting threads of changes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::Mutex;
 
-/// Changes of one thing. Noting one costs little where nobody waits.
+/// Changes of one thing. Noting one costs little while nobody waits.
 #[derive(Default)]
 pub(crate) struct Changes {
     count: AtomicU64,
@@ -16,7 +16,8 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// A channel that is closed at the next change. Who looks after this call misses none.
+    /// Returns a channel that is closed at the next change. Look at the thing after this call, so that no change is
+    /// missed.
     pub(crate) fn next(&self) -> Receiver<()> {
         let (waiting, next) = bounded(0);
         self.waiting.lock().push(waiting);
@@ -24,12 +25,12 @@ impl Changes {
         next
     }
 
-    /// How many there were.
+    /// Number of changes so far.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::SeqCst)
     }
 
-    /// Something has changed.
+    /// Notes a change, which ends all waits.
     pub(crate) fn note(&self) {
         self.count.fetch_add(1, Ordering::SeqCst);
         if self.is_awaited.load(Ordering::SeqCst) && self.is_awaited.swap(false, Ordering::SeqCst) {

@@ -1,9 +1,9 @@
-//! A map by numbers that this program has counted up.
+//! A map whose keys come from a counter of this program.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Nobody chooses its keys so that they collide: they need no keyed hash, which each request would compute several times.
+/// Map without a keyed hash: nobody can choose its keys so that they collide, and each request hashes several.
 pub(crate) type CountedMap<T> = HashMap<u64, T, BuildHasherDefault<CountedHasher>>;
 
 /// Multiplies by 2^64 over the golden ratio: the map looks at both ends of a hash.

@@ -3,11 +3,10 @@
 //! Code under a lock of this program leaves the data valid at every step. Code that may panic (handlers, callbacks, the
 //! database driver) is contained and runs outside. A poisoned lock would only turn one failure into many.
 
-use std::sync::{self, LockResult, PoisonError, TryLockError};
+use std::sync::{self, LockResult, PoisonError, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::Duration;
 
 pub(crate) use std::sync::MutexGuard;
-use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 /// A mutex without poison.
 #[derive(Debug, Default)]
@@ -90,12 +89,12 @@ impl Condvar {
         unpoisoned(self.0.wait_timeout_while(guard, within, condition)).0
     }
 
-    /// Wakes one who waits.
+    /// Wakes one waiting thread.
     pub(crate) fn notify_one(&self) {
         self.0.notify_one();
     }
 
-    /// Wakes all who wait.
+    /// Wakes all waiting threads.
     pub(crate) fn notify_all(&self) {
         self.0.notify_all();
     }

@@ -1,4 +1,4 @@
-//! So many lines a minute of what anybody can cause: nobody fills the disk with them.
+//! A limit of log lines a minute for events that anybody can cause, so that they do not fill the disk.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +10,13 @@ use super::lock::Mutex;
 
 /// Lines a minute of one kind. Default 120: anybody can cause any number.
 const LINES: usize = crate::limits::LOG_LINES;
-/// The time that those are counted in.
+/// Time over which they are counted.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// The target of lines about visitors who did not get in: whoever shares sees them with `-q` too.
+/// Log target of lines about refused visitors, which are shown with `-q` too.
 pub(crate) const REFUSED: &str = "postern::refused";
 
-/// Lines of one kind, whoever causes them.
+/// Limit for lines of one kind.
 #[derive(Debug, Default)]
 pub(crate) struct LogLimiter {
     window: Mutex<LogWindow>,
@@ -25,13 +25,13 @@ pub(crate) struct LogLimiter {
 }
 
 impl LogLimiter {
-    /// Writes a line for `target`, or counts it. `others` says what those were that were only counted, as in
+    /// Writes a line for `target`, or counts it. `others` names the events that were only counted, as in
     /// "3 more calls are not shown".
     pub(crate) fn info(&self, target: &str, others: &str, line: fmt::Arguments<'_>) {
         self.write((Level::Info, target), others, line);
     }
 
-    /// Warns of a visitor who did not get in, or counts it.
+    /// Warns of a refused visitor, or counts it.
     pub(crate) fn refused(&self, line: fmt::Arguments<'_>) {
         self.write((Level::Warn, REFUSED), "refused visitors", line);
     }
@@ -43,8 +43,8 @@ impl LogLimiter {
         }
     }
 
-    /// True if a line may be told now; one that is not `limited` always may. Calls `sum_up` with the number of those that
-    /// were not shown in a minute that is over.
+    /// True if a line may be told now; one that is not `limited` always may. Calls `sum_up` with the number of those
+    /// that were not shown in a minute that is over.
     pub(crate) fn may_tell(&self, limited: bool, sum_up: impl FnOnce(usize)) -> bool {
         if !limited && !self.holds_back.load(Ordering::Relaxed) {
             return true;
@@ -70,7 +70,7 @@ struct LogWindow {
 }
 
 impl LogWindow {
-    /// Begins anew if the time has passed; returns how many were not shown, if any.
+    /// Begins again if the time has passed; returns the number of lines that were not shown, if any.
     fn roll(&mut self, now: Instant) -> Option<usize> {
         let is_over = |since| now.saturating_duration_since(since) >= WINDOW;
         if !self.since.is_none_or(is_over) {

@@ -1,5 +1,5 @@
-//! Tools for threads: locks without poison, permits, copy-on-write values, a thread that waits for due times, limits
-//! for logging, and the amount of memory.
+//! Tools for threads: starting them, locks without poison, permits, notice of changes, copy-on-write values, limits for
+//! logging, and the amount of memory.
 
 mod changes;
 mod copy_on_write;
@@ -17,5 +17,4 @@ pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock};
 pub(crate) use log_limiter::{LogLimiter, REFUSED};
 pub(crate) use memory::part_of_memory;
 pub(crate) use permit::{KeyedPermits, Permit, Permits};
-pub(crate) use spawn::Lookout;
-pub(crate) use spawn::{Thread, spawn, spawn_joined, spawn_scoped};
+pub(crate) use spawn::{Lookout, Thread, spawn, spawn_joined, spawn_scoped};

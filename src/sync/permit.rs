@@ -1,4 +1,4 @@
-//! Permits: so many at once, each counted until it is dropped.
+//! Permits: a limited number at once, each counted until it is dropped.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,30 +12,30 @@ use super::lock::Mutex;
 pub struct Permits(Arc<AtomicUsize>);
 
 impl Permits {
-    /// How many are out.
+    /// Number of permits in use.
     pub fn out(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// One more, unless `most` are out.
+    /// Takes a permit, unless `most` are in use.
     pub(crate) fn take(&self, most: usize) -> Option<Permit> {
         self.take_several(1, most)
     }
 
-    /// One that counts as `count`, unless more than `most` would be out.
+    /// Takes a permit that counts as `count`, unless more than `most` would be in use.
     pub(crate) fn take_several(&self, count: usize, most: usize) -> Option<Permit> {
         let mut permit = self.empty();
         permit.grow_to(count, most).then_some(permit)
     }
 
-    /// One that counts as nothing until it grows.
+    /// Returns a permit that counts as nothing until it grows.
     pub(crate) fn empty(&self) -> Permit {
         let permits = self.clone();
         Permit { permits, count: 0 }
     }
 }
 
-/// One of those that may be at something at once; it counts until it is dropped.
+/// A permit; it counts until it is dropped.
 #[derive(Debug)]
 #[must_use = "it counts until it is dropped"]
 pub(crate) struct Permit {
@@ -44,12 +44,12 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// True if it is one of these.
+    /// True if it is one of `permits`.
     pub(crate) fn is_of(&self, permits: &Permits) -> bool {
         Arc::ptr_eq(&self.permits.0, &permits.0)
     }
 
-    /// Makes it count as `count` if that is more; false, and as before, if more than `most` would be out.
+    /// Makes it count as `count` if that is more; false, and no change, if more than `most` would be in use.
     pub(crate) fn grow_to(&mut self, count: usize, most: usize) -> bool {
         let Some(more) = count.checked_sub(self.count).filter(|more| *more > 0) else {
             return true;
@@ -70,7 +70,7 @@ impl Drop for Permit {
     }
 }
 
-/// Permits of each of many, such as sources of requests. Those that nobody holds are forgotten when there are many.
+/// Permits of each key, such as a source of requests. Keys without a permit in use are dropped when the map is full.
 #[derive(Debug)]
 pub(crate) struct KeyedPermits<K>(Mutex<HashMap<K, Permits>>);
 
@@ -81,12 +81,12 @@ impl<K> Default for KeyedPermits<K> {
 }
 
 impl<K: Eq + Hash> KeyedPermits<K> {
-    /// Permits of this one.
+    /// Permits of this key.
     pub(crate) fn of(&self, key: K) -> Permits {
         let mut all = self.0.lock();
         if all.len() == all.capacity() {
             all.retain(|_, permits| Arc::strong_count(&permits.0) > 1);
-            // So the next look at all of them comes after as many more.
+            // Room for as many new keys before all are checked again.
             let used = all.len();
             all.reserve(used + 1);
         }

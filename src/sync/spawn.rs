@@ -1,4 +1,5 @@
-//! Threads of the program: `lib.rs` says of each who starts it and when it ends.
+//! Threads of the program, and [`Lookout`], a thread that waits for something to fall due. The table in `lib.rs` lists
+//! all of them.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,6 +8,12 @@ use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use super::Mutex;
+
+/// Longest pause of a [`Lookout`] between two looks. Default 1 s: a machine that wakes finds at once what ended
+/// meanwhile.
+const LOOK: Duration = Duration::from_secs(1);
+/// Shortest such pause. Default 10 ms: rounding does not make it look all the time.
+const LEAST: Duration = Duration::from_millis(10);
 
 /// Declares the threads: name (at most 15 bytes, else the kernel cuts it) and KiB of stack; code that is not optimised
 /// may need more. Only what is touched takes memory.
@@ -121,18 +128,13 @@ fn builder(thread: Thread) -> Builder {
     named.stack_size(thread.stack())
 }
 
-/// The longest pause between two looks. Default 1 s: a machine that wakes finds at once what ended while it slept.
-const LOOK: Duration = Duration::from_secs(1);
-/// The shortest one. Default 10 ms: rounding does not make it look all the time.
-const LEAST: Duration = Duration::from_millis(10);
-
 /// One thread that waits for something to fall due. It exists only while there is something to wait for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lookout(Arc<Mutex<bool>>);
 
 impl Lookout {
-    /// Sees to it that `look` is called again and again. It does what is due, and answers the time until it is to be
-    /// called again; `None` ends the thread. To be called after what is to be waited for was noted.
+    /// Starts the thread, unless it runs already. `look` does the work that is due and returns the time until its next
+    /// call; `None` ends the thread. Call this after the work was noted.
     pub(crate) fn begin(
         &self,
         thread: Thread,
@@ -150,7 +152,7 @@ impl Lookout {
     }
 
     fn run(&self, mut look: impl FnMut() -> Option<Duration>) {
-        // One that breaks off is a fault of the program, and no reason that nothing ends any more.
+        // A panic in one look is a fault of the program, but must not end all later looks.
         let mut look = || catch_unwind(AssertUnwindSafe(&mut look)).unwrap_or(Some(LOOK));
         loop {
             if let Some(left) = look() {
@@ -158,7 +160,7 @@ impl Lookout {
                 continue;
             }
             let mut runs = self.0.lock();
-            // Something may have been noted since that look, by who found the thread running.
+            // Work may have been noted since that look, by a caller that found the thread running.
             let Some(left) = look() else {
                 *runs = false;
                 return;

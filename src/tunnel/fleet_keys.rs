@@ -1,11 +1,11 @@
-//! Which host keys the relays of a fleet have, vouched for by keys that whoever reads it may know already: so that a relay
-//! can join, and nobody who only answers in the relays' place can add a key of his own.
+//! Host keys of the relays of a fleet, vouched for by keys that the reader may know already. A new relay can join this
+//! way, and an impostor cannot add its key.
 
 use serde::{Deserialize, Serialize};
 
 use super::ssh::{Error, HostKey, ServerKey};
 
-/// Keys that are read, and proofs. Default 64: the relays of a fleet.
+/// Limit for keys, and for proofs. Default 64: the relays of a fleet.
 const MOST: usize = 64;
 
 /// The keys of a fleet's relays.
@@ -21,7 +21,7 @@ pub(crate) struct FleetKeys {
 }
 
 impl FleetKeys {
-    /// Vouches for `relays` with the fleet's key and with that of the relay that says it.
+    /// Vouches for `relays` with the fleet's key and with this relay's own.
     pub(crate) fn new(
         relays: Vec<String>,
         fleet: &ServerKey,

@@ -1,5 +1,5 @@
-//! Tunnels to two relays of one fleet for the same thing, as one: it is connected as long as one of them is. Where one is
-//! away for long, another relay takes its place.
+//! Two tunnels to relays of one fleet that act as one, which is connected as long as either is. If one relay is away
+//! for long, another takes its place.
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -11,10 +11,10 @@ pub use super::client::Alternate;
 use super::client::{Failure, OnFailed, Settings, Snapshot, Status, Stopper, Tunnel};
 use crate::sync::Mutex;
 
-/// Time for which one of two relays is awaited before another one takes its place. Default 60 s: a restart is over by
-/// then, and what comes back has its tunnels at once.
+/// Time after which a relay that is away is replaced, while the other is connected. Default 60 s: a restart is over by
+/// then, and a relay that is back has its tunnels at once.
 const AWAITED: Duration = Duration::from_secs(60);
-/// Patience if none is connected, and visitors find nobody. Default 5 s.
+/// Time after which a relay is replaced while none is connected, and visitors find nobody. Default 5 s.
 const AWAITED_ALONE: Duration = Duration::from_secs(5);
 
 /// The longest pause before a relay of a fleet is tried again. Default 5 s: half of that of a tunnel alone.
@@ -61,15 +61,15 @@ struct GroupState {
     connections: u64,
 }
 
-/// One of them, or the place for it.
+/// Place for one of the two tunnels.
 struct TunnelSlot {
-    /// Its server's address; empty where there is none yet.
+    /// Its server's address; empty if there is none yet.
     server: String,
-    /// Which tunnel it is: what an earlier one tells is not heard.
+    /// Number of its tunnel: reports of earlier ones are ignored.
     number: u64,
-    /// Since when it is not connected; none while it is.
+    /// Time at which it was lost, or made; none while it is connected.
     away: Option<Instant>,
-    /// True if it was said that this one is not reached.
+    /// True if its failure was logged.
     is_logged: bool,
     stopper: Option<Stopper>,
     has_ended: bool,
@@ -83,7 +83,7 @@ struct TunnelSide {
 }
 
 impl TunnelGroup {
-    /// Starts a tunnel, and in a fleet another one to the first of the other relays, where there are any; does not wait
+    /// Starts a tunnel, and in a fleet another one to the first of the other relays, if there are any. Does not wait
     /// for a connection.
     pub fn start(mut settings: Settings, others: Option<Vec<Alternate>>) -> io::Result<Self> {
         let alone = |tunnel| Tunnels {
@@ -97,7 +97,7 @@ impl TunnelGroup {
                 fleet: None,
             });
         };
-        // Of two the other one goes on, and is alone until this one is back.
+        // The other tunnel is alone until this one is back.
         settings.max_retry_interval = settings.max_retry_interval.min(LONGEST_PAUSE);
         let pattern = settings.beside(Alternate {
             endpoint: settings.endpoint.clone(),
@@ -143,7 +143,7 @@ impl TunnelGroup {
         self.snapshot().is_connected()
     }
 
-    /// How it is: bytes and streams are those of both.
+    /// Returns its state: bytes and streams are those of both.
     pub fn snapshot(&self) -> Snapshot {
         let (first, second) = self.both();
         let first = first.snapshot();
@@ -166,7 +166,7 @@ impl TunnelGroup {
         }
     }
 
-    /// Each of its relays and whether it is connected there, where there are two.
+    /// Returns its two relays with the status of each tunnel; empty unless there are two.
     pub fn relays(&self) -> Vec<(String, Status)> {
         let joint = self.fleet.as_ref().and_then(|fleet| fleet.joint.upgrade());
         let (first, second) = self.both();
@@ -204,8 +204,8 @@ impl TunnelGroup {
         joint.is_some_and(|joint| joint.state.lock().to_replace(Instant::now()).is_some())
     }
 
-    /// Has it held at these relays, the best first: each place where one has been away for too long is taken by the first
-    /// of them that it is not at. What is connected stays where it is. Takes a second a place at most; how many were taken.
+    /// Offers other relays, the best first: a slot whose relay has been away for too long gets the first one that is
+    /// not in use. Connected tunnels stay. Takes a second a slot at most; returns the number of new tunnels.
     pub fn hold_at(&self, places: Vec<Alternate>) -> io::Result<usize> {
         self.hold_as_of(Instant::now(), places)
     }
@@ -241,11 +241,11 @@ impl TunnelGroup {
         Ok(taken)
     }
 
-    /// The earlier one is ended, and what it tells is not heard.
+    /// Puts a tunnel in a slot and stops the earlier one.
     fn replace(&self, is_second: bool, tunnel: Tunnel) {
         let tunnel = Some(Arc::new(tunnel));
         let mut tunnels = self.tunnels.lock();
-        // One that is dropped here ends too.
+        // A tunnel that comes too late ends here, as it is dropped.
         let before = match tunnel.filter(|_| !tunnels.is_stopping) {
             Some(tunnel) if is_second => tunnels.second.replace(tunnel),
             Some(tunnel) => Some(std::mem::replace(&mut tunnels.first, tunnel)),
@@ -262,7 +262,7 @@ impl TunnelGroup {
         self.each(Tunnel::retry_now);
     }
 
-    /// Has those try at once that are not connected, as the server is back.
+    /// Makes tunnels that are not connected try at once, as the server is back.
     pub fn wake(&self) {
         self.each(|tunnel| {
             if !tunnel.snapshot().is_connected() {
@@ -271,7 +271,7 @@ impl TunnelGroup {
         });
     }
 
-    /// Ends the connections, so that each is tried at once: the servers have given them up already.
+    /// Ends the connections and tries again at once: the servers have given them up already.
     pub fn renew(&self) {
         self.each(Tunnel::renew);
     }
@@ -289,7 +289,7 @@ impl TunnelGroup {
         }
     }
 
-    /// Ends it, wherever it is.
+    /// Stops both tunnels in any state.
     pub fn stop(&self) {
         self.begin_stop();
         self.finish_stop();
@@ -323,7 +323,7 @@ impl TunnelGroup {
 }
 
 impl GroupShared {
-    /// Takes over what the owner wants to be told.
+    /// Takes the owner's callbacks out of `settings`.
     fn of(settings: &mut Settings, now: Instant) -> (Arc<Self>, Receiver<()>) {
         let (working, ended) = bounded(0);
         let (signal, connected) = bounded(0);
@@ -376,7 +376,7 @@ impl GroupState {
         }
     }
 
-    /// Whose place another relay is to take.
+    /// Returns the slot that is to get another relay: true for the second.
     fn to_replace(&self, now: Instant) -> Option<bool> {
         let is_one_up = self.first.is_up() || self.second.is_up();
         let time = if is_one_up { AWAITED } else { AWAITED_ALONE };
@@ -385,7 +385,7 @@ impl GroupState {
         found.map(|(is_second, _)| is_second)
     }
 
-    /// True if one of them is there, or tries.
+    /// True if a tunnel to this server is connected, or tries.
     fn is_at(&self, server: &str) -> bool {
         let mut parts = [&self.first, &self.second].into_iter();
         parts.any(|part| part.server == server && !part.has_ended)
@@ -492,8 +492,8 @@ impl TunnelSide {
 }
 
 impl Drop for TunnelSide {
-    /// Its thread ends. Where the other one is not connected either, that has no more to wait for: what ends one by
-    /// itself, that its server knows it no more, is so at all relays.
+    /// Notes that the tunnel's thread has ended. Stops the other tunnel if that is not connected either: a tunnel ends
+    /// by itself when its server no longer knows it, and then no relay of the fleet does.
     fn drop(&mut self) {
         let mut state = self.joint.state.lock();
         let (part, _) = state.parts(self.is_second);

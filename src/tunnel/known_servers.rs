@@ -24,7 +24,7 @@ pub struct KnownServers {
     named_by: String,
 }
 
-/// Knowledge of a key.
+/// Result of comparing a key with the pinned one.
 #[derive(Debug, PartialEq, Eq)]
 pub enum KeyMatch {
     /// It is the pinned one.
@@ -77,7 +77,7 @@ impl KnownServers {
         }
     }
 
-    /// How the user can trust a key in place of the pinned one.
+    /// Advice for a user who wants to trust another key than the pinned one.
     pub(super) fn advice(&self) -> &'static str {
         if self.named_by.is_empty() {
             "compare the new one with the operator's and give it with --fingerprint, or remove the known one from \
@@ -165,7 +165,7 @@ impl KnownServers {
         })
     }
 
-    /// The server's name in the file. One that the user named has no path in it, as before there were any.
+    /// The server's name in the file. For a server that the user named it has no path, as in files of earlier versions.
     fn entry(&self, server: &str) -> String {
         match server.split_once('/') {
             Some((place, _)) if self.named_by.is_empty() => place.to_owned(),

@@ -1,13 +1,13 @@
 //! Tunnels: the protocol of both ends.
 //!
 //! ```text
-//! registry ── client ──┐           ┌── ws        bytes between the ends
-//!                      ├── mux ────┤
-//!             server ──┘           └── ssh       the protocol, without sockets
+//! registry ── group ── client ──┐           ┌── ws        bytes between the ends
+//!                               ├── mux ────┤
+//!                      server ──┘           └── ssh       the protocol, without sockets
 //! ```
 //!
-//! [`ws`] carries bytes between the ends, [`ssh`] is the state machine, `mux` the threads
-//! around both; [`client`] and [`server`] are its two users; [`remote`] says what is to be forwarded.
+//! [`ws`] carries bytes between the ends, [`ssh`] is the state machine, `mux` the threads around both; [`client`] and
+//! [`server`] are its two users. [`group`] makes one of two tunnels to a fleet; [`remote`] describes what is forwarded.
 
 pub mod client;
 pub(crate) mod fleet_keys;

@@ -1,4 +1,4 @@
-//! The tunnels of a process, each by its server and what it is for.
+//! The tunnels of a process, each by its server and its kind.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +14,7 @@ use crate::sync::{Mutex, MutexGuard};
 pub struct TunnelKey {
     /// The server's origin.
     pub server: String,
-    /// Which of its tunnels.
+    /// Kind of the tunnel.
     pub tunnel: TunnelKind,
 }
 
@@ -27,7 +27,7 @@ pub enum TunnelKind {
     Port(u16),
 }
 
-/// All tunnels. One closed is also gone from here.
+/// All tunnels. Closed ones are removed.
 #[derive(Default)]
 pub struct Registry {
     tunnels: Mutex<BTreeMap<TunnelKey, Arc<TunnelGroup>>>,
@@ -35,8 +35,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Starts a tunnel, and in a fleet one to another relay beside it; what is at work under the same key is stopped
-    /// first.
+    /// Starts a tunnel, and in a fleet one to another relay beside it. A tunnel that has the same key is stopped first.
     pub fn start(
         &self,
         key: TunnelKey,
@@ -81,7 +80,7 @@ impl Registry {
         found.is_some()
     }
 
-    /// Has all try at once that are not connected; with `renew` those too that seem to be.
+    /// Makes all tunnels try at once that are not connected; with `renew`, connected ones connect again.
     pub fn wake_all(&self, renew: bool) {
         let tunnels: Vec<Arc<TunnelGroup>> = self.tunnels().values().cloned().collect();
         for tunnel in tunnels {
@@ -99,7 +98,7 @@ impl Registry {
         main.is_some_and(|main| main.is_connected())
     }
 
-    /// Has the main tunnel of a server try at once, where it is not connected: the server is there.
+    /// Makes the main tunnel of a server try at once if it is not connected: the server is back.
     pub fn wake_main(&self, server: &str) {
         if let Some(main) = self.main(server).filter(|main| !main.is_connected()) {
             main.wake();
@@ -113,7 +112,7 @@ impl Registry {
         })
     }
 
-    /// Tells all to stop, and does not wait: what their servers do from now on is no failure.
+    /// Tells all to stop, without waiting. Later errors of their servers are no failures.
     pub fn begin_close_all(&self) {
         for tunnel in self.tunnels().values() {
             tunnel.begin_stop();

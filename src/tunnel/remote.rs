@@ -1,9 +1,8 @@
 //! Remotes of a tunnel, in chisel's text form and in its configuration's JSON.
 //!
-//! Only reverse TCP remotes are spoken. *Local* is the side of the server, which listens there;
-//! *remote* is what the client connects to.
+//! Only reverse TCP remotes are supported. *Local* is the side of the server, which listens there;
+//! *remote* is the side that the client connects to.
 
-use crate::net::authority::{authority, bracketed, port};
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
@@ -11,17 +10,17 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::net::authority::{MAX_HOST, authority, bracketed, port};
+
 /// Version that a client gives in its configuration.
 const VERSION: &str = "0.0.0-src";
 /// Remotes in one configuration. Default 128: more than the 100 applications of one client.
 pub const MAX_REMOTES: usize = 128;
-/// Bytes of a host (RFC 1035 §2.3.4).
-const MAX_HOST: usize = 253;
 /// Characters of a remote in a message. Default 300: a long host name and what belongs to it.
 const TEXT_CAP: usize = 300;
-/// Every interface of the server: where a remote listens that names no host.
+/// Listening host of a remote that names none: every interface of the server.
 const ANY: &str = "0.0.0.0";
-/// The client itself: where a remote leads that names no host.
+/// Target host of a remote that names none: the client itself.
 const HERE: &str = "127.0.0.1";
 const HINT: &str =
     "give R:[LOCAL_HOST:]LOCAL_PORT:REMOTE_HOST:REMOTE_PORT, e.g. R:8080:localhost:80";
@@ -29,7 +28,7 @@ const HINT: &str =
 /// One reverse TCP remote.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Remote {
-    /// Where the server listens; an IPv6 address has no brackets here.
+    /// Host that the server listens on; an IPv6 address has no brackets here.
     pub local_host: String,
     /// The port that the server listens on.
     pub local_port: u16,
@@ -43,11 +42,11 @@ pub struct Remote {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// Not a remote: its text, and what is wrong with it.
+    /// Malformed text: the text and its fault.
     Malformed(String, &'static str),
     /// A remote of a kind that is not served: its text, and the kind.
     Unsupported(String, &'static str),
-    /// A configuration that is no JSON of the known shape.
+    /// A configuration that is not JSON of the known shape.
     Json(String),
     /// More than [`MAX_REMOTES`].
     TooMany(usize),

@@ -1,4 +1,4 @@
-//! Connecting to what a stream leads to.
+//! Connecting to the target of a stream.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -13,7 +13,7 @@ use super::ws::socket::{begin_to_connect, connected};
 
 /// Time to connect to a target, all its addresses together. Default 10 s.
 pub(super) const CONNECT_WITHIN: Duration = crate::limits::CONNECT_WITHIN;
-/// Time after which a connect looks whether anybody still wants it. Default 250 ms.
+/// Interval at which a connect checks that it is still wanted. Default 250 ms.
 const LOOK: Duration = Duration::from_millis(250);
 /// Addresses of one name that are tried. Default 4: `localhost` has two.
 const MAX_ADDRESSES: usize = 4;
@@ -77,12 +77,12 @@ pub(crate) fn is_forbidden(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
 
-/// The connection, unless what it has reached may not be: that may have begun to listen between the look and the dial.
+/// Returns the connection, unless its peer may not be dialled: one of ours may have begun to listen since the check.
 pub(super) fn still_permitted(
     socket: TcpStream,
     may_dial: Option<&MayDial>,
 ) -> io::Result<TcpStream> {
-    // One that is closed already leads nowhere.
+    // A socket that is closed already leads nowhere.
     if socket.peer_addr().is_ok_and(|peer| !may(may_dial, peer)) {
         return Err(forbidden());
     }
@@ -111,14 +111,14 @@ pub(super) fn connect_to(
 
 /// A connection to an address, begun without waiting.
 pub(super) enum Begun {
-    /// It is there, or was refused: the address is of this machine, as a rule.
+    /// Connected or refused: usually the address is of this machine.
     Ended(io::Result<TcpStream>),
     /// To be finished with [`Begun::finish`].
     Waiting(TcpStream),
 }
 
 impl Begun {
-    /// Begins to connect to `host` where that is an address; none where it is a name.
+    /// Begins to connect to `host` if that is an address; none if it is a name.
     pub(super) fn new(host: &str, port: u16, may_dial: Option<&MayDial>) -> Option<Self> {
         let address = host.parse::<IpAddr>().ok()?;
         Some(Self::to((address, port).into(), may_dial))

@@ -96,10 +96,10 @@ pub(super) fn is_public(key: &[u8]) -> bool {
 /// Fails where the certificates to trust cannot be read, since the driver would not say which file that was, and where
 /// the name does not count and no authority is named.
 pub(super) fn check_trust_store(tls: TlsMode) -> Result<(), DbError> {
-    if tls == TlsMode::VerifyCa && certificate::named().is_none() {
+    if tls == TlsMode::VerifyCa && certificate::file_from_environment().is_none() {
         return Err(DbError::Tls(NO_AUTHORITY.into()));
     }
-    let Some(path) = certificate::file() else {
+    let Some(path) = certificate::trusted_file() else {
         return Ok(());
     };
     std::fs::File::open(&path).map(drop).map_err(|error| {
@@ -145,7 +145,7 @@ fn roots(mode: TlsMode) -> Result<RootCertStore, DbError> {
     if mode == TlsMode::Verify {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
-    if let Some(file) = certificate::file() {
+    if let Some(file) = certificate::trusted_file() {
         roots.add_parsable_certificates(certificates(&file)?);
     }
     if mode == TlsMode::VerifyCa {

@@ -266,7 +266,7 @@ impl Connector {
         SslOpts::default()
             .with_danger_accept_invalid_certs(!verifies)
             .with_danger_skip_domain_validation(self.options.tls != TlsMode::Verify)
-            .with_root_cert_path(certificate::file().filter(|_| verifies))
+            .with_root_cert_path(certificate::trusted_file().filter(|_| verifies))
     }
 
     fn verifies(&self) -> bool {

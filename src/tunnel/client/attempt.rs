@@ -1,4 +1,4 @@
-//! One connection of a client, from the dialling to its end.
+//! One connection of a client, from dialling by one way or the other to its end.
 //!
 //! ```text
 //! HostKey ─ known ─> Login ─ LoggedIn ─> Config ─ success ─> Up ─ streams
@@ -25,29 +25,31 @@ use crate::tunnel::ssh::{
 use crate::tunnel::ws::{Cancel, DialError, DialOptions, Endpoint, WsReader, WsWriter};
 use crate::tunnel::{ssh, ws};
 
-/// Streams to targets that all tunnels of this process may have open. Default 8192, an open file each; fewer where this
-/// process may not open so many: a server opens as many as it likes, and a process without open files left answers
-/// nobody, its own user least of all.
+/// Open files of streams to targets, over all tunnels of this process. Default 8192; fewer if this process may not open
+/// so many files. The server decides how many streams it opens, and a process without open files left answers nobody.
 const MOST: usize = crate::limits::STREAMS;
 /// Open files that are left for the rest of the program. Default 128: pages, databases, the tunnels themselves.
 const RESERVED: usize = 128;
-/// Which part of the other open files streams may have. Default a half: pages and web clients have connections too.
+/// Share of the other open files for streams, as a divisor. Default a half: pages and web clients have connections too.
 const PART: usize = 2;
-/// Streams that there is room for whatever the limit is.
+/// Streams that are always allowed. Default 16.
 const LEAST: usize = 16;
-/// Which part of all streams one tunnel may have: another one's visitors must get in too. Default a half.
+/// Share of all streams for one tunnel, as a divisor. Default a half: visitors of other tunnels need room too.
 const SHARE_OF_TUNNEL: usize = crate::limits::STREAMS_OF_TUNNEL;
 /// Open files of a stream that is served in this process: its waker, and the connection to the application.
 const FILES_SERVED: usize = 2;
-/// Such streams of one tunnel. Default 2048: a thread have those alone that are at work.
+/// Streams of one tunnel that are served in this process. Default 2048: only busy ones have a thread.
 const MOST_SERVED: usize = crate::limits::STREAMS_OF_SITE;
 
 /// Open files of all streams.
 static OPEN: LazyLock<Permits> = LazyLock::new(Permits::default);
-/// How many there may be.
+/// Limit for [`OPEN`], from the limit of open files.
 static ROOM: OnceLock<usize> = OnceLock::new();
 
-/// Connects, and serves streams until the connection ends; answers why it did.
+/// Start of the first line of an SSH server (RFC 4253 section 4.2).
+pub(crate) const GREETING: &str = "SSH-";
+
+/// Connects, and serves streams until the connection ends; returns the reason for the end.
 pub(super) fn run(state: &TunnelState, settings: &Settings) -> Failure {
     match connect(state, settings) {
         Ok(end) | Err(end) => end,
@@ -88,7 +90,7 @@ fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure>
     Ok(client.failure.take().unwrap_or_else(|| Failure::from(end)))
 }
 
-/// A server with several keys is asked for the kind that is known.
+/// Settings of the protocol that ask a server with several keys for the kind that is known.
 fn config(settings: &Settings) -> ssh::Config {
     let mut config = settings.ssh.clone();
     if let HostKeyCheck::Pinned(known) | HostKeyCheck::Shown(known) = &settings.host_key
@@ -117,9 +119,9 @@ struct ClientHandler<'a> {
     settings: &'a Settings,
     way: Way,
     phase: HandshakePhase,
-    /// Of a target that was not offered: a server may ask without end.
+    /// True if a request for another target was logged: a server may repeat it without end.
     has_warned: bool,
-    /// The last stream was one too many.
+    /// True if the last stream was refused for lack of room.
     is_crowded: bool,
     failure: Option<Failure>,
 }
@@ -163,7 +165,7 @@ impl ClientHandler<'_> {
         End::Handler
     }
 
-    /// No password leaves before this has gone well.
+    /// Checks the host key; no password is sent before.
     fn host_key(&mut self, mux: &Mux, key: &HostKey) -> Result<(), End> {
         if let Err(failure) = check(self.settings, self.way, key) {
             mux.session().disconnect(
@@ -189,7 +191,7 @@ impl ClientHandler<'_> {
         Ok(())
     }
 
-    /// A text is a failure, also under success.
+    /// Handles the reply to the configuration. A text is a failure, also under success.
     fn on_reply(
         &mut self,
         mux: &Mux,
@@ -227,7 +229,7 @@ impl ClientHandler<'_> {
         Ok(())
     }
 
-    /// The server is not trusted with the rest of the network: only what was configured is reached.
+    /// Accepts a stream to a configured target only: the server is not trusted with the rest of the network.
     fn opened(
         &mut self,
         mux: &Arc<Mux>,
@@ -310,8 +312,8 @@ fn check(settings: &Settings, way: Way, key: &HostKey) -> Result<(), Failure> {
     }
 }
 
-/// Room for one stream of a tunnel that has `of_tunnel`, and may have `wanted` where that was said; none where that, or
-/// the process, has too many. One that `is_served` in this process has the open files of two.
+/// Takes room for one more stream of a tunnel that has `of_tunnel` and may have `wanted` at most, if that is given.
+/// None if the tunnel or the process has too many. A stream that `is_served` in this process uses two open files.
 fn permit(of_tunnel: u64, wanted: Option<u64>, is_served: bool) -> Option<Permit> {
     let room = *ROOM.get_or_init(|| within(raise_open_files(RESERVED + MOST * PART)));
     let share = room / SHARE_OF_TUNNEL;
@@ -325,27 +327,24 @@ fn permit(of_tunnel: u64, wanted: Option<u64>, is_served: bool) -> Option<Permit
     has_room.then(|| OPEN.take_several(files, room)).flatten()
 }
 
-/// Streams that a limit of so many open files leaves room for.
+/// Number of streams for a limit of `files` open files.
 fn within(files: usize) -> usize {
     (files.saturating_sub(RESERVED) / PART).clamp(LEAST, MOST)
 }
 
-// The two ways to a server: its port for tunnels, and the URL of its web server, for networks that let out only that.
-//
-// ```text
-// first way ──────── failed, or 3 s without `SSH-` ──> second way beside it
-//     └─ its `SSH-` line: this one is used, the other dial ends
-// ```
-//
-// After the `SSH-` line nothing leads to the other way: else who refuses a password or shows another key could choose it.
-
-/// Start of the first line of an SSH server (RFC 4253 section 4.2).
-pub(crate) const GREETING: &str = "SSH-";
-
 type Ends = (WsReader, WsWriter);
 
-/// Opens a WebSocket by the way that worked last, and soon by the other one too.
-pub(super) fn dial(state: &TunnelState, settings: &Settings) -> Result<(Way, Ends), Failure> {
+/// Opens a WebSocket to the server's port for tunnels, or to the URL of its web server, for networks that allow only
+/// that. Begins with the way that worked last.
+///
+/// ```text
+/// first way ──────── failed, or 3 s without `SSH-` ──> second way beside it
+///     └─ its `SSH-` line: this one is used, the other dial ends
+/// ```
+///
+/// The other way is not tried after the `SSH-` line: a server must not be able to choose it by refusing a password or
+/// showing another key.
+fn dial(state: &TunnelState, settings: &Settings) -> Result<(Way, Ends), Failure> {
     let alone = |way, to| {
         let dialled = ws::dial(to, &settings.dial, &state.cancel);
         Ok((way, dialled.map_err(Failure::from)?))
@@ -392,7 +391,7 @@ fn race(
     let (is_running, is_over) = bounded::<()>(0);
     let dialled = thread::scope(|scope| {
         let beside = || {
-            // Until then, or until the first one is over.
+            // Waits for the head start, or for the end of the first dial.
             let _ = is_over.recv_timeout(head_start);
             let dialled = ws::dial(second.1, &of_second, cancel_second);
             dialled.inspect(|_| cancel_first.cancel())
@@ -414,7 +413,7 @@ fn race(
     }
 }
 
-/// Both ways led nowhere: both reasons, and the kind of the port's, unless that was not dialled at all.
+/// Joins the failures of both ways. The class is that of the port, unless its address was not dialled.
 fn of_both(of_port: DialError, of_url: DialError, url: &Endpoint) -> Failure {
     let [of_port, of_url] = [of_port, of_url].map(Failure::from);
     let class = match of_port.class {

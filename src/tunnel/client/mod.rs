@@ -16,13 +16,11 @@ mod tunnel;
 pub(crate) use super::mux::Serve;
 pub(crate) use attempt::GREETING;
 pub use failure::{Class, Failure, HostKeyChange};
-pub(crate) use settings::LastWays;
-pub(crate) use settings::OnNotice;
-pub use settings::Way;
 pub use settings::{
-    Alternate, GONE_WITHIN, HostKeyCheck, KEEPALIVE, MAX_RETRY_INTERVAL, OnFailed, Settings,
+    Alternate, GONE_WITHIN, HostKeyCheck, KEEPALIVE, MAX_RETRY_INTERVAL, OnFailed, READY_WITHIN,
+    Retries, Settings, Timeouts, Way,
 };
-pub use settings::{READY_WITHIN, Retries, Timeouts};
+pub(crate) use settings::{LastWays, OnNotice};
 pub use state::{Snapshot, Status};
 pub(crate) use tunnel::Pauses;
 pub(in crate::tunnel) use tunnel::Stopper;

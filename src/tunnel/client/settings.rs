@@ -1,4 +1,4 @@
-//! Settings of a tunnel.
+//! Settings of a tunnel, with its time limits, its pauses, and the ways to its server.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -26,16 +26,26 @@ pub const MAX_RETRY_INTERVAL: Duration = crate::limits::MAX_RETRY_INTERVAL;
 /// answer. Default 40 s.
 pub const GONE_WITHIN: Duration = crate::limits::GONE_WITHIN;
 
+/// Time from the WebSocket to `Connected`: identification, keys, login and configuration. Default 30 s.
+pub const READY_WITHIN: Duration = crate::limits::TUNNEL_WAIT;
+/// The first pause before another attempt. Default 100 ms.
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+/// Least pause after a refused password or host key. Default 10 s: servers lock out clients that retry fast.
+const REFUSED_RETRY: Duration = Duration::from_secs(10);
+/// Life of a connection after which the pauses begin at the shortest again. Default 5 s: a chisel server may find that
+/// it cannot bind a port only after it has accepted the remote.
+const PROVEN_AFTER: Duration = Duration::from_secs(5);
+
 /// Settings of a tunnel.
 #[non_exhaustive]
 pub struct Settings {
     /// The server, known by this address.
     pub endpoint: Endpoint,
-    /// Its URL, for networks that let nothing else out; the same as `endpoint` where there is no other way.
+    /// Its URL, for networks that allow nothing else; the same as `endpoint` if there is no other way.
     pub url: Option<Endpoint>,
     /// The ways that worked, shared with other tunnels.
     pub(crate) last_ways: Arc<LastWays>,
-    /// How to reach it.
+    /// Options for dialling it.
     pub dial: DialOptions,
     /// The user name.
     pub user: String,
@@ -45,7 +55,7 @@ pub struct Settings {
     pub remotes: Vec<Remote>,
     /// The address that `localhost` in a remote means; none for all that the name leads to.
     pub localhost: Option<IpAddr>,
-    /// Which host keys are accepted.
+    /// Rule for its host key.
     pub host_key: HostKeyCheck,
     /// The pause between keep-alive requests; none for no keep-alive.
     pub keepalive: Option<Duration>,
@@ -70,21 +80,21 @@ pub struct Settings {
     pub ssh: ssh::Config,
     /// Called each time that the tunnel is connected, on its own thread: it must not block.
     pub on_connected: Option<Box<dyn Fn() + Send + Sync>>,
-    /// Called instead of a log line each time that an attempt or a connection has failed, on the tunnel's own thread: it
-    /// must not block. `true` where there was a connection.
+    /// Called instead of a log line each time that an attempt or a connection has failed, on the tunnel's own thread:
+    /// it must not block.
     pub on_failed: Option<OnFailed>,
-    /// Called with what the server has told in the data of a ping, on the tunnel's own thread: it must not block.
+    /// Called with a notice of the server, the data of a ping, on the tunnel's own thread: it must not block.
     pub(crate) on_notice: Option<OnNotice>,
 }
 
-/// Gets what a server has told.
+/// Takes a notice of the server.
 pub(crate) type OnNotice = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// Gets a failure, and whether there was a connection until then.
+/// Takes a failure, and true if there was a connection before it.
 pub type OnFailed = Box<dyn Fn(&Failure, bool) + Send + Sync>;
 
 impl Settings {
-    /// The usual ones, for anybody and any key.
+    /// Default settings, without a login and for any host key.
     pub fn new(endpoint: Endpoint, remotes: Vec<Remote>) -> Self {
         Self {
             endpoint,
@@ -111,9 +121,7 @@ impl Settings {
             on_notice: None,
         }
     }
-}
 
-impl Settings {
     /// Makes settings for another server, whose state is reported to nobody.
     pub(in crate::tunnel) fn beside(&self, place: Alternate) -> Self {
         Self {
@@ -143,17 +151,17 @@ impl Settings {
     }
 }
 
-/// Another relay that the same is held at.
+/// Another relay of the fleet for a tunnel to the same.
 pub struct Alternate {
-    /// Where it is.
+    /// Its address.
     pub endpoint: Endpoint,
     /// Its URL, as in [`Settings::url`].
     pub url: Option<Endpoint>,
-    /// Which host key it must have.
+    /// Rule for its host key.
     pub host_key: HostKeyCheck,
 }
 
-/// Which host keys are accepted.
+/// Rule for a server's host key.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum HostKeyCheck {
@@ -161,13 +169,13 @@ pub enum HostKeyCheck {
     Fingerprint(String),
     /// The one that was seen first.
     Pinned(Arc<KnownServers>),
-    /// None, also not the known one: that is the failure's, with the one that is shown. No password is sent.
+    /// None. The failure names the known key and the one that the server shows. No password is sent.
     Shown(Arc<KnownServers>),
-    /// Any: for tests, and where the user asked for it.
+    /// Any: for tests, or if the user asked for it.
     Any,
 }
 
-/// How a tunnel reaches its server.
+/// Way to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Way {
@@ -178,7 +186,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// As the API has it.
+    /// Its name in the API.
     pub fn name(self) -> &'static str {
         match self {
             Self::Port => "port",
@@ -202,18 +210,7 @@ impl LastWays {
     }
 }
 
-/// Time from the WebSocket to `Connected`: identification, keys, login and configuration. Default 30 s.
-pub const READY_WITHIN: Duration = crate::limits::TUNNEL_WAIT;
-/// The first pause before another attempt. Default 100 ms.
-const FIRST_RETRY: Duration = Duration::from_millis(100);
-/// The least pause after a refused password or host key. Default 10 s: nothing has changed sooner, and
-/// servers lock out clients that retry fast.
-const REFUSED_RETRY: Duration = Duration::from_secs(10);
-/// Life of a connection after which the pauses begin at the shortest again. Default 5 s: a
-/// chisel server finds that it cannot bind a port only after it has said yes.
-const PROVEN_AFTER: Duration = Duration::from_secs(5);
-
-/// How long each stage may take; those of the dialling are in its options.
+/// Time limits of the stages; [`DialOptions`] has those of dialling.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Timeouts {
@@ -238,7 +235,7 @@ impl Default for Timeouts {
     }
 }
 
-/// When another attempt is made.
+/// Rules for further attempts.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Retries {
@@ -253,8 +250,8 @@ pub struct Retries {
     /// True if a tunnel that was up once ends when the server then refuses its login or its remotes, for an owner
     /// who can ask for others. Default no: it goes on trying.
     pub end_when_disowned: bool,
-    /// End where it had been connected and another server is at its address now, or, again and again, nobody: its own may
-    /// be at another port.
+    /// True if a tunnel that was up once ends when another server, or repeatedly none, is found at its address: its own
+    /// may have moved to another port.
     pub end_when_moved: bool,
 }
 

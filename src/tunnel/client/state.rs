@@ -1,4 +1,4 @@
-//! How a tunnel is: written by its thread, read by its owner.
+//! State of a tunnel: written by its thread, read by its owner.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use crate::sync::Mutex;
 use crate::tunnel::mux::{Mux, Traffic};
 use crate::tunnel::ws::Cancel;
 
-/// Where a tunnel is.
+/// Status of a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
@@ -30,13 +30,13 @@ pub enum Status {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// Where it is.
+    /// Its status.
     pub status: Status,
-    /// Why it is not connected; none while it is.
+    /// Reason that it is not connected; none while it is.
     pub error: Option<Failure>,
-    /// When it tries again.
+    /// Time of the next attempt.
     pub next_retry: Option<Instant>,
-    /// Since when it is connected, as the clock was then.
+    /// Time at which it was connected, by the clock of then.
     pub since: Option<SystemTime>,
     /// The way by which it is connected; none while it is not.
     pub way: Option<Way>,
@@ -50,9 +50,9 @@ pub struct Snapshot {
     pub streams: u64,
     /// Streams that were opened since the tunnel was made.
     pub opened: u64,
-    /// When the last of them was.
+    /// Time at which the last of them was opened.
     pub last_opened: Option<SystemTime>,
-    /// Streams that were refused: as there were too many, and as nobody answered where they lead.
+    /// Streams that were refused: for lack of room, and because their target did not answer.
     pub refused: (u64, u64),
     /// Connections after the first.
     pub reconnects: u64,
@@ -63,8 +63,8 @@ impl Snapshot {
     pub fn is_connected(&self) -> bool {
         self.status == Status::Connected
     }
-    /// Of two that do the same, of which one is enough: bytes and streams of both, and for the rest the one that is
-    /// connected.
+
+    /// Joins two tunnels that do the same: bytes and streams of both, and for the rest the one that is connected.
     pub(in crate::tunnel) fn beside(self, other: Self) -> Self {
         let is_better = match (self.status, other.status) {
             (Status::Connected, _) => false,
@@ -96,21 +96,21 @@ impl Snapshot {
 pub(super) struct TunnelState {
     pub(super) cancel: Cancel,
     stopping: AtomicBool,
-    /// True if somebody wishes another attempt soon, whatever becomes of the present one.
+    /// True if another attempt is to follow soon, also if the present one fails.
     wants_retry: AtomicBool,
     pub(super) traffic: Arc<Traffic>,
     connections: AtomicU64,
     connection: Mutex<ConnectionState>,
 }
 
-/// The connection that is, was, or is to be.
+/// The present connection, or the last or next one.
 struct ConnectionState {
     status: Status,
     error: Option<Failure>,
     /// A changed host key was logged: it can last for days, and is tried again all the time.
     is_key_logged: bool,
     next_retry: Option<Instant>,
-    /// By both clocks: how long is asked of the one that never jumps, when of the other.
+    /// Its start by both clocks: one that never jumps for durations, and the time of day.
     since: Option<(Instant, SystemTime)>,
     way: Option<Way>,
     mux: Option<Arc<Mux>>,
@@ -249,8 +249,8 @@ impl TunnelState {
         connection.signal = None;
     }
 
-    /// The tunnel is down; answers how long it was up.
-    pub(super) fn disconnected(&self, failure: &Failure) -> Option<Duration> {
+    /// Notes that the tunnel is down; returns the time that it was up.
+    pub(super) fn set_disconnected(&self, failure: &Failure) -> Option<Duration> {
         let mut connection = self.connection.lock();
         (connection.mux, connection.way) = (None, None);
         connection.error = Some(failure.clone());
@@ -267,7 +267,7 @@ impl TunnelState {
         self.connection.lock().next_retry = at;
     }
 
-    /// Logs why there is another attempt; a changed host key once, until the known one is back.
+    /// Logs the reason for another attempt; a changed host key once, until the known one is back.
     pub(super) fn log_retry(&self, failure: &Failure, pause: Duration) {
         let is_key = failure.class == Class::HostKeyChanged;
         let is_logged =
@@ -281,13 +281,13 @@ impl TunnelState {
         log::log!(level, "{failure}; next attempt in {pause:.1} s");
     }
 
-    /// There will be no other attempt.
+    /// Notes that there will be no other attempt.
     pub(super) fn finish(&self, status: Status) {
         let mut connection = self.connection.lock();
         connection.status = status;
         (connection.mux, connection.way) = (None, None);
         connection.since = None;
-        // Waiting threads need not wait longer; the status tells that it is no success.
+        // Ends the waits for a connection; the status shows that there is none.
         connection.signal = None;
     }
 }

@@ -1,4 +1,4 @@
-//! A tunnel and its thread.
+//! A tunnel, its thread, and the pauses between its attempts.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -15,7 +15,8 @@ use crate::tunnel::mux::FAREWELL;
 
 /// Attempts in a row that reach nobody after which a server may have moved. Default 5: some seconds.
 const MOVED_AFTER: u32 = 5;
-/// Time since the loss after which it may have, however few attempts that were: what has its port now may say nothing.
+/// Time since the loss after which it may have moved, after any number of attempts: a program that has its port now may
+/// not answer.
 const MOVED_WITHIN: Duration = Duration::from_secs(5);
 /// Time for a stopped tunnel's thread to end. Default 600 ms, with [`FAREWELL`] below a second.
 const STOP_WAIT: Duration = Duration::from_millis(600);
@@ -23,7 +24,10 @@ const STOP_WAIT: Duration = Duration::from_millis(600);
 /// The longest pause after an attempt during which the server came back. Default 300 ms.
 const WOKEN_PAUSE: Duration = Duration::from_millis(300);
 
-/// Tells a tunnel to end, also where its owner is not at hand.
+/// Longest pause after a changed host key. Default 2 min.
+const LONGEST_KEY_PAUSE: Duration = Duration::from_secs(120);
+
+/// Stops a tunnel from elsewhere than its owner.
 pub(in crate::tunnel) struct Stopper {
     state: Weak<TunnelState>,
     retry: Sender<()>,
@@ -74,7 +78,7 @@ impl Tunnel {
         signalled && self.state.status() == Status::Connected
     }
 
-    /// How it is.
+    /// Returns its state.
     pub fn snapshot(&self) -> Snapshot {
         self.state.snapshot()
     }
@@ -85,13 +89,13 @@ impl Tunnel {
         let _ = self.retry.try_send(());
     }
 
-    /// Has it try at once, as its server is back: also after an attempt that is under way and fails yet.
+    /// Makes it try at once, as its server is back; also if the attempt that is under way still fails.
     pub fn wake(&self) {
         self.state.request_retry();
         self.retry_now();
     }
 
-    /// Ends the connection, where there is one, so that it tries at once: the server has given it up already.
+    /// Ends the connection, if there is one, and tries again at once: the server has given it up already.
     pub fn renew(&self) {
         self.wake();
         self.state.cut();
@@ -107,7 +111,7 @@ impl Tunnel {
         self.done.clone()
     }
 
-    /// Ends the tunnel, wherever it is, within a second.
+    /// Stops the tunnel in any state, within a second.
     pub fn stop(&self) {
         self.begin_stop();
         self.finish_stop();
@@ -119,7 +123,7 @@ impl Tunnel {
         self.retry_now();
     }
 
-    /// To do the same elsewhere.
+    /// Returns a handle that does the same from elsewhere.
     pub(in crate::tunnel) fn stopper(&self) -> Stopper {
         Stopper {
             state: Arc::downgrade(&self.state),
@@ -145,7 +149,7 @@ impl Drop for Tunnel {
     }
 }
 
-/// An owner that is told of failures says what it wants of them.
+/// Level for the end of a tunnel: an owner that is told of failures shows them itself.
 fn level(settings: &Settings) -> log::Level {
     match settings.on_failed {
         Some(_) => log::Level::Info,
@@ -179,7 +183,7 @@ impl Misses {
     }
 }
 
-/// Connects again and again; answers how that ended.
+/// Connects again and again; returns the final status.
 fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) -> Status {
     let retries = &settings.retries;
     let mut backoff = Backoff::new(settings.max_retry_interval, *retries);
@@ -191,7 +195,7 @@ fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) 
         if state.is_stopping() {
             break;
         }
-        let lived = state.disconnected(&failure);
+        let lived = state.set_disconnected(&failure);
         misses.note(lived.is_some());
         if lived.is_some_and(|lived| lived >= retries.proven_after) {
             backoff.reset();
@@ -268,11 +272,8 @@ impl Pauses {
     }
 }
 
-/// Longest pause after a changed host key. Default 2 min.
-const LONGEST_KEY_PAUSE: Duration = Duration::from_secs(120);
-
 /// The pauses of a tunnel.
-pub(super) struct Backoff {
+struct Backoff {
     pauses: Pauses,
     retries: Retries,
     /// Next pause after a changed host key.
@@ -280,7 +281,7 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    pub(super) fn new(most: Duration, retries: Retries) -> Self {
+    fn new(most: Duration, retries: Retries) -> Self {
         Self {
             pauses: Pauses::new(retries.first, most),
             key_pause: retries.refused,
@@ -288,12 +289,12 @@ impl Backoff {
         }
     }
 
-    pub(super) fn reset(&mut self) {
+    fn reset(&mut self) {
         self.pauses.reset();
         self.key_pause = self.retries.refused;
     }
 
-    pub(super) fn next(&mut self, class: Class) -> Duration {
+    fn next(&mut self, class: Class) -> Duration {
         if !class.is_refusal() {
             return self.pauses.next();
         }
@@ -306,7 +307,7 @@ impl Backoff {
     }
 }
 
-/// Up to a quarter.
+/// Random fraction of a pause, up to a quarter.
 fn jitter() -> f64 {
     let mut byte = [0];
     // Without random bytes there is no jitter, which is no reason to fail.

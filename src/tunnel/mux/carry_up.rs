@@ -29,9 +29,9 @@ const QUIET: Duration = Duration::from_millis(200);
 enum ReadOutcome {
     /// The channel has them all, and there are no more now.
     Whole,
-    /// There are more, or the channel does not take them now; these are left.
+    /// More bytes wait, or the channel does not take them now; these are left.
     Part(Vec<u8>),
-    /// There are no more: they came to their end, or (false) something broke.
+    /// The bytes came to their end, or (false) something broke.
     Ended(bool),
 }
 
@@ -53,8 +53,8 @@ impl Mux {
         }
     }
 
-    /// Nothing more comes up. `well` when that was the end of the socket's bytes. To be followed
-    /// by a [`Mux::flush`], where this is not the reading thread.
+    /// Notes that nothing more comes up. `well` if the socket's bytes came to their end. To be followed by a
+    /// [`Mux::flush`], where this is not the reading thread.
     fn finish(self: &Arc<Self>, stream: &Arc<Stream>, well: bool) {
         self.update(stream, |state| state.on_finished(well));
     }
@@ -96,7 +96,7 @@ impl Mux {
                 quiet = None;
                 continue;
             }
-            // No more is read than the peer takes: whoever waits for it holds no buffer.
+            // No more is read than the peer takes: a thread that waits for the window holds no buffer.
             let Some(window) = self.wait_window(stream, socket) else {
                 return self.finish(stream, false);
             };
@@ -146,7 +146,7 @@ impl Mux {
         }
     }
 
-    /// False when the connection has ended. What nobody takes any more is dropped.
+    /// Sends all bytes; false when the connection has ended. Bytes for a closed channel are dropped.
     fn put(&self, stream: &Stream, mut rest: &[u8]) -> bool {
         while !rest.is_empty() {
             let taken = self.session().write(stream.channel, rest);
@@ -289,7 +289,7 @@ impl Mux {
 
 #[cfg(not(target_os = "linux"))]
 impl Mux {
-    /// There is no poller without epoll.
+    /// Returns false: there is no poller without epoll.
     fn poll(self: &Arc<Self>, _: &Arc<Stream>, _: &Arc<Socket>) -> bool {
         false
     }

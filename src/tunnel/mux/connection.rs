@@ -1,4 +1,5 @@
-//! One connection: the session, its WebSocket, its streams, its end.
+//! One connection: the session, its WebSocket, its streams, its end, and the buffers and threads that the streams
+//! share.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -6,23 +7,42 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::Sender;
+
 use super::end::End;
 #[cfg(target_os = "linux")]
 use super::poller::Poller;
+use super::stats::Traffic;
 use super::stream::Stream;
-use super::timers::Options;
 use super::timers::Timers;
 use super::token_bucket::TokenBucket;
 use crate::sync::{Condvar, Mutex, MutexGuard, Permits, Thread, spawn};
-use crate::tunnel::ssh;
-use crate::tunnel::ssh::{ChannelId, ChannelOpenFailure, RequestId, Session, Writer};
+use crate::tunnel::ssh::{self, ChannelId, ChannelOpenFailure, RequestId, Session, Writer};
+use crate::tunnel::target::MayDial;
 use crate::tunnel::ws::WsWriter;
 
 /// Bytes that one stream moves before others of its holder have their turn, where those are held to a rate, 16 KiB.
 const TURN: usize = 16 * 1024;
 
-/// Requests without an answer from which on nothing more is told. Default 16: the keep-alive needs room.
+/// Requests without an answer from which on no notices are sent. Default 16: the keep-alive needs room.
 const MAX_UNANSWERED: usize = 16;
+
+/// Bytes of a buffer, 64 KiB: two of the largest packets.
+const BUFFER_SIZE: usize = 64 * 1024;
+/// Unused buffers that are kept, 8 of 512 KiB together: as many streams as a small machine serves at
+/// the same moment.
+const KEPT_BUFFERS: usize = 8;
+/// Buffers in use, 64 of 4 MiB together: more streams than that find no room in the output at the
+/// same moment, and wait just as well for a buffer.
+const MOST_BUFFERS: usize = 64;
+/// Threads of a connection that wait for work, 16: as many as finish at the same moment and are
+/// needed again the next.
+const KEPT_THREADS: usize = 16;
+/// Threads of a connection at work or waiting for it, 8192: two for each channel. Streams outlive
+/// their channels by a while, and a peer may open and close those as fast as it likes.
+const MOST_THREADS: usize = 8192;
+/// Time that a thread waits for work, 1 s.
+const THREAD_IDLE: Duration = Duration::from_secs(1);
 
 /// A connection that carries many streams.
 pub(in crate::tunnel) struct Mux {
@@ -44,6 +64,24 @@ pub(in crate::tunnel) struct Mux {
     pub(super) options: Options,
 }
 
+/// Options of a connection.
+pub(in crate::tunnel) struct Options {
+    /// The pause between keep-alive requests; none for no keep-alive.
+    pub(in crate::tunnel) keepalive: Option<Duration>,
+    /// Time until [`Mux::mark_ready`] must have been called.
+    pub(in crate::tunnel) ready_within: Duration,
+    /// Time for a keep-alive's answer.
+    pub(in crate::tunnel) answer_within: Duration,
+    /// Time to connect to a target.
+    pub(in crate::tunnel) target_within: Duration,
+    /// Gets a message, if there is room for one, when a stream found nobody at its target.
+    pub(in crate::tunnel) target_missed: Option<Sender<()>>,
+    /// Check of a target's address before connecting; none for all.
+    pub(in crate::tunnel) may_dial: Option<MayDial>,
+    /// Counters of the tunnel.
+    pub(in crate::tunnel) traffic: Arc<Traffic>,
+}
+
 impl Mux {
     pub(in crate::tunnel) fn new(
         session: Session,
@@ -56,7 +94,12 @@ impl Mux {
             writer: Mutex::new(writer),
             ws,
             streams: Mutex::default(),
-            timers: Mutex::new(Timers::new(&options, Instant::now())),
+            timers: Mutex::new(Timers::new(
+                options.keepalive,
+                options.answer_within,
+                options.ready_within,
+                Instant::now(),
+            )),
             timers_changed: Condvar::new(),
             end: OnceLock::new(),
             buffers: BufferPool::default(),
@@ -97,13 +140,13 @@ impl Mux {
         self.end.get().cloned().unwrap_or(End::Stopped)
     }
 
-    /// The connection is in use from now on: its deadline is lifted.
+    /// Lifts the deadline: the connection is in use from now on.
     pub(in crate::tunnel) fn mark_ready(&self) {
         self.timers().mark_ready(Instant::now());
         self.wake_writer();
     }
 
-    /// Time until [`Mux::mark_ready`] must have been called, counted from now.
+    /// Sets the time until [`Mux::mark_ready`] must have been called, from now on.
     pub(in crate::tunnel) fn allow(&self, time: Duration) {
         self.timers().allow(Instant::now(), time);
         self.wake_writer();
@@ -118,7 +161,7 @@ impl Mux {
         );
     }
 
-    /// Asks the peer for a sign of life now, and answers whether one came in time.
+    /// Asks the peer for a sign of life now; true if one came in time.
     pub(in crate::tunnel) fn probe(&self, wait: Duration) -> bool {
         let since = Instant::now();
         self.timers().ping_now(since);
@@ -133,7 +176,7 @@ impl Mux {
         timers.heard() > since && !self.has_ended()
     }
 
-    /// Tells the peer something in the data of a ping, which programs of others ignore. False if it is not sent.
+    /// Sends a notice to the peer in the data of a ping, which other programs ignore. False if it is not sent.
     pub(in crate::tunnel) fn notify(&self, data: &[u8]) -> bool {
         let mut session = self.session();
         let is_sent = session.unanswered() < MAX_UNANSWERED
@@ -143,7 +186,7 @@ impl Mux {
         is_sent
     }
 
-    /// Something has come from the peer.
+    /// Notes that something has come from the peer.
     pub(super) fn note_heard(&self, now: Instant) {
         let mut timers = self.timers();
         timers.hear(now);
@@ -185,8 +228,8 @@ impl Mux {
             .map_err(End::Protocol)
     }
 
-    /// A channel is done with in both directions. To be followed by a `flush`, where this is not
-    /// the reading thread.
+    /// Closes a channel that is done with in both directions. To be followed by a `flush`, where this is not the
+    /// reading thread.
     pub(super) fn close_channel(&self, channel: ChannelId) {
         self.streams().remove(&channel);
         // A connection that has ended has no channels.
@@ -204,7 +247,7 @@ impl Mux {
         self.rate.get().is_some()
     }
 
-    /// Counts what has passed to or from a stream.
+    /// Counts bytes that have passed to or from a stream.
     pub(super) fn charge(&self, bytes: usize) {
         if let Some(rate) = self.rate.get() {
             rate.take(bytes, Instant::now());
@@ -259,15 +302,6 @@ impl Mux {
     }
 }
 
-/// Bytes of a buffer, 64 KiB: two of the largest packets.
-const SIZE: usize = 64 * 1024;
-/// Unused buffers that are kept, 8 of 512 KiB together: as many streams as a small machine serves at
-/// the same moment.
-const KEPT: usize = 8;
-/// Buffers in use, 64 of 4 MiB together: more streams than that find no room in the output at the
-/// same moment, and wait just as well for a buffer.
-const MOST: usize = 64;
-
 /// Buffers that all streams of a connection share, so that idle ones have none.
 #[derive(Default)]
 pub(super) struct BufferPool {
@@ -283,10 +317,10 @@ struct Buffers {
 }
 
 impl BufferPool {
-    /// Waits while [`MOST`] are in use. Who holds one waits for the WebSocket at most, whose end comes
-    /// by a time limit of its own, and never for one stream's window.
+    /// Takes a buffer; waits while [`MOST_BUFFERS`] are in use. Its holder waits at most for the WebSocket, which has a
+    /// time limit, and never for one stream's window.
     pub(super) fn take(&self) -> Box<[u8]> {
-        let all_used = |buffers: &mut Buffers| buffers.used >= MOST;
+        let all_used = |buffers: &mut Buffers| buffers.used >= MOST_BUFFERS;
         let mut buffers = self.buffers();
         if all_used(&mut buffers) {
             buffers.waiting += 1;
@@ -296,13 +330,13 @@ impl BufferPool {
         buffers.used += 1;
         let kept = buffers.kept.pop();
         drop(buffers);
-        kept.unwrap_or_else(|| vec![0; SIZE].into_boxed_slice())
+        kept.unwrap_or_else(|| vec![0; BUFFER_SIZE].into_boxed_slice())
     }
 
     pub(super) fn give_back(&self, buffer: Box<[u8]>) {
         let mut buffers = self.buffers();
         buffers.used = buffers.used.saturating_sub(1);
-        if buffers.kept.len() < KEPT {
+        if buffers.kept.len() < KEPT_BUFFERS {
             buffers.kept.push(buffer);
         }
         let is_wanted = buffers.waiting > 0;
@@ -317,21 +351,10 @@ impl BufferPool {
     }
 }
 
-// Threads for streams. Most streams are short, and a new thread costs more than a short stream:
-// a few that have finished wait for the next.
-
-/// Threads of a connection that wait for work, 16: as many as finish at the same moment and are
-/// needed again the next.
-const KEPT_THREADS: usize = 16;
-/// Threads of a connection at work or waiting for it, 8192: two for each channel. Streams outlive
-/// their channels by a while, and a peer may open and close those as fast as it likes.
-const MOST_THREADS: usize = 8192;
-/// Time that a thread waits for work, 1 s.
-const IDLE: Duration = Duration::from_secs(1);
-
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The threads of one connection.
+/// The threads of one connection. A new thread costs more than a short stream, as most are: a few threads that have
+/// finished wait for the next.
 #[derive(Default)]
 pub(super) struct ThreadPool(Arc<ThreadPoolState>);
 
@@ -371,10 +394,9 @@ impl ThreadPool {
             pool.work(job);
             drop(permit);
         })
-        .map(drop)
     }
 
-    /// Threads end when they have finished, from now on.
+    /// Lets threads end when they have finished, from now on.
     pub(super) fn close(&self) {
         self.0.jobs().closed = true;
         self.0.wake.notify_all();
@@ -397,7 +419,7 @@ impl ThreadPoolState {
         }
         jobs.waiting += 1;
         let idle = |jobs: &mut Jobs| jobs.queue.is_empty() && !jobs.closed;
-        jobs = self.wake.wait_timeout_while(jobs, IDLE, idle);
+        jobs = self.wake.wait_timeout_while(jobs, THREAD_IDLE, idle);
         jobs.waiting -= 1;
         jobs.queue.pop_front()
     }
@@ -416,7 +438,7 @@ mod tests {
     #[test]
     fn who_finds_none_waits_for_the_next_that_is_returned() {
         let buffers = BufferPool::default();
-        let mut used: Vec<_> = (0..MOST).map(|_| buffers.take()).collect();
+        let mut used: Vec<_> = (0..MOST_BUFFERS).map(|_| buffers.take()).collect();
         let (tell, told) = crossbeam_channel::bounded(1);
         std::thread::scope(|scope| {
             scope.spawn(|| tell.send(buffers.take()).unwrap());
@@ -427,7 +449,7 @@ mod tests {
         });
         used.into_iter().for_each(|one| buffers.give_back(one));
         let left = buffers.buffers();
-        assert_eq!((left.used, left.kept.len()), (0, KEPT));
+        assert_eq!((left.used, left.kept.len()), (0, KEPT_BUFFERS));
     }
 
     const TIMEOUT: Duration = Duration::from_secs(10);

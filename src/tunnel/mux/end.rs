@@ -1,10 +1,10 @@
-//! Why a connection ends.
+//! Reasons for the end of a connection.
 
 use std::time::Duration;
 
 use crate::tunnel::ssh;
 
-/// Why a connection ended.
+/// Reason for the end of a connection.
 #[derive(Debug, Clone)]
 pub(in crate::tunnel) enum End {
     /// This side wanted it.
@@ -13,9 +13,9 @@ pub(in crate::tunnel) enum End {
     Link(String),
     /// The peer broke the protocol, or said why it left.
     Protocol(ssh::Error),
-    /// Nothing came for so long although an answer was due.
+    /// An answer was due, and nothing came within this time.
     Silent(Duration),
-    /// The connection was not ready for use after so long.
+    /// The connection was not ready for use within this time.
     NotReady(Duration),
     /// This machine is short of something.
     Resources(String),

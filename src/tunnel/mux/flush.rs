@@ -1,4 +1,5 @@
-//! Writing the WebSocket: whoever holds the writer's lock.
+//! Writing the WebSocket: by any thread that gets the writer's lock, and by the writer thread, which also keeps the
+//! time.
 
 use std::io;
 use std::sync::Arc;
@@ -13,13 +14,13 @@ use crate::tunnel::ssh::{ChannelId, Writer};
 
 /// Batches that a stream's thread writes for others before the writer thread takes over, 32: 2 MiB.
 const BATCHES_FOR_OTHERS: usize = 32;
-/// Bytes that threads write which must not wait, 4 KiB: a change of threads costs more.
+/// Bytes that are written by threads that must not wait, 4 KiB: a change of threads costs more.
 const LITTLE: usize = 4 * 1024;
 /// Bytes of a batch if one thread carries many streams, 32 KiB: what comes for them at one moment.
 const OF_MANY: usize = 32 * 1024;
 
 impl Mux {
-    /// Writes what waits, unless another thread is at it, which then does. May wait for the WebSocket.
+    /// Writes what waits, unless another thread is writing, which then does it. May wait for the WebSocket.
     pub(super) fn flush(&self) {
         self.flush_by(|writer| self.write_batches(writer, BATCHES_FOR_OTHERS));
     }
@@ -49,7 +50,7 @@ impl Mux {
         }
     }
 
-    /// Writes the last packets; whatever fails now, it is over.
+    /// Writes the last packets; errors do not matter any more.
     pub(super) fn flush_last(&self) {
         let mut writer = self.writer.lock();
         let _ = self.write_batches(&mut writer, BATCHES_FOR_OTHERS);
@@ -128,11 +129,9 @@ impl Mux {
     }
 }
 
-fn broken(error: io::Error) -> End {
-    End::Link(in_words(error))
-}
-
+// The writer thread.
 impl Mux {
+    /// Writes what others have left, and keeps the time, until the connection ends.
     pub(super) fn write_until_end(self: &Arc<Self>) {
         while !self.has_ended() {
             // In this order: what was queued meanwhile is seen by the second.
@@ -185,4 +184,8 @@ impl Mux {
         }
         Ok(())
     }
+}
+
+fn broken(error: io::Error) -> End {
+    End::Link(in_words(error))
 }

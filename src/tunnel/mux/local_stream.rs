@@ -17,8 +17,8 @@ use super::stream_state::StreamState;
 use crate::net::Waker;
 use crate::tunnel::ssh::Error;
 
-/// One stream through a tunnel to what its client forwards to. Nothing here waits for the peer,
-/// but for the WebSocket to take what is written. Dropping it closes the stream at once.
+/// One stream through a tunnel to the client's target. Calls never wait for the peer, but for the WebSocket to take
+/// what is written. Dropping it closes the stream at once.
 pub struct LocalStream {
     mux: Arc<Mux>,
     stream: Arc<Stream>,
@@ -27,12 +27,13 @@ pub struct LocalStream {
     writable: Option<Arc<Waker>>,
     /// True if its user never waits, see [`LocalStream::defer`].
     is_deferred: bool,
-    /// Of a stream that was opened here; one that the peer has opened counts until the peer closes it.
+    /// Permit of a stream that was opened here. The state has that of one that the peer opened, until the peer closes
+    /// it.
     _permit: Option<StreamPermit>,
 }
 
-/// Serves a stream that the peer has asked for, in the place of a target. It is called on a thread of the tunnel's pool,
-/// and returns when the stream is over: at the latest when the peer has closed it.
+/// Serves a stream that the peer has asked for, in the place of a target. It is called on a thread of the tunnel's
+/// pool, and returns when the stream is over: at the latest when the peer has closed it.
 pub(crate) type Serve = Arc<dyn Fn(LocalStream) + Send + Sync>;
 
 /// The threads of a stream's tunnel.
@@ -52,7 +53,7 @@ pub struct StreamEnd {
 }
 
 impl StreamEnd {
-    /// Nothing more comes or goes: whoever waits for it is woken.
+    /// Ends the stream in both directions; threads that wait for it are woken.
     pub fn end(&self) {
         self.mux.update(&self.stream, StreamState::on_broken);
         self.mux.flush();
@@ -190,7 +191,7 @@ impl LocalStream {
         }
     }
 
-    /// The target gets no more bytes.
+    /// Ends the bytes to the target.
     pub fn end_write(&mut self) {
         // A channel that is gone needs no EOF.
         let _ = self.mux.session().eof(self.stream.channel);
@@ -199,10 +200,9 @@ impl LocalStream {
             .update(&self.stream, |state| state.on_finished(true));
     }
 
-    /// Where one thread carries many streams: `waker` is woken from now on when there is something to
-    /// read, nothing here waits for the WebSocket any more, and what is to be sent leaves with the next
-    /// [`LocalStream::flush`], that of other streams along with it. `None` ends that. False where the holder is held to a
-    /// rate: whoever has the stream waits for its turn.
+    /// Prepares the stream for a thread that carries many: from now on `waker` is woken when there is something to
+    /// read, no call waits for the WebSocket, and output leaves with the next [`LocalStream::flush`] of any stream of
+    /// the tunnel. `None` ends that. False if the holder is held to a rate: a read or write then waits for its turn.
     pub fn defer(&mut self, waker: Option<task::Waker>) -> bool {
         if waker.is_some() && self.mux.is_limited() {
             return false;
@@ -220,7 +220,7 @@ impl LocalStream {
         self.mux.flush_soon();
     }
 
-    /// For ending it from elsewhere.
+    /// Returns a handle that ends the stream from elsewhere.
     pub fn ender(&self) -> StreamEnd {
         StreamEnd {
             mux: Arc::clone(&self.mux),
@@ -228,20 +228,20 @@ impl LocalStream {
         }
     }
 
-    /// Threads for what waits.
+    /// Returns the threads of the tunnel, for work that waits.
     pub(crate) fn threads(&self) -> StreamThreads {
         StreamThreads(Arc::clone(&self.mux))
     }
 
-    /// Something is to be sent.
+    /// Flushes what was queued, unless that is deferred.
     fn sent(&self) {
         if !self.is_deferred {
             self.mux.flush();
         }
     }
 
-    /// Before a wait: [`LocalStream::readable`] is so from now on when the peer has closed the stream and, where it
-    /// `reads`, when there is something to read.
+    /// Prepares a wait: from now on [`LocalStream::readable`] becomes readable when the peer has closed the stream and,
+    /// if it `reads`, when there is something to read.
     pub fn watch(&mut self, reads: bool) {
         self.stream.state().watch(reads);
     }

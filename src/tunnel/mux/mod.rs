@@ -8,7 +8,7 @@
 //!               ▼
 //! ws <── writer thread ─────────┐
 //!        poller thread, for all │
-//!        quiet streams together ├─ whoever holds the writer's lock
+//!        quiet streams together ├─ the holder of the writer's lock
 //!        a busy stream's thread │
 //!        a user in this process ┘
 //! ```
@@ -29,20 +29,19 @@
 //!
 //! ```text
 //! run            the reading thread: events of the session become transitions of streams
-//! writer_thread  the writer thread
-//! opening, local_stream       how streams begin
-//! carry_up, carry_down        how bytes move; `apply` does what a transition leads to
-//! flush          whoever writes the WebSocket
-//! connection     the Mux
-//! timers, poller              when a stream is looked at
+//! opening, local_stream       streams begin
+//! carry_up, carry_down        bytes move; `apply` does what a transition leads to
+//! flush          writing the WebSocket, and the writer thread
+//! connection     the Mux, with the buffers and threads that its streams share
+//! timers, poller              deadlines, and waiting for quiet streams
 //! stream, stream_state        one stream; the second has the diagram of its states
-//! socket, queue, wake_up, buffers, thread_pool, stats, token_bucket, options, end
+//! socket, queue, stats, token_bucket, end
 //! ```
 //!
-//! Where a rate is given ([`Mux::limit`]), each stream's byte is counted where it is taken, up and down, and whoever reads
-//! for that stream waits for its turn: a visitor's thread here, a stream's thread, a drain thread. What is not read closes
-//! a window or fills a socket, so the sender waits too. The reading and the poller's thread never wait: they leave a
-//! stream to a thread.
+//! With a rate ([`Mux::limit`]), each byte of a stream is counted when it is taken, up and down, and the thread that
+//! reads for the stream waits for its turn: a visitor's thread here, a stream's thread, a drain thread. Bytes that are
+//! not read close a window or fill a socket, so the sender waits too. The reading thread and the poller's never wait:
+//! they leave the stream to another thread.
 //!
 //! Locks are taken in this order: writer, session, streams, a stream's state; the timers' after the
 //! session's or alone; the poller's, the pool's, the buffers' and a rate's alone. None but the writer's is held
@@ -67,12 +66,11 @@ mod stream_state;
 mod timers;
 mod token_bucket;
 
-pub(super) use connection::Mux;
+pub(super) use connection::{Mux, Options};
 pub(super) use end::End;
 pub(crate) use local_stream::Serve;
 pub use local_stream::{LocalStream, OpenError, StreamEnd};
 pub(super) use run::{FAREWELL, Handler};
 pub use stats::{Traffic, VisitStats};
 pub(super) use timers::ANSWER_WITHIN;
-pub(super) use timers::Options;
 pub use token_bucket::TokenBucket;

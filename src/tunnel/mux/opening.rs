@@ -1,4 +1,4 @@
-//! How streams begin: to a target that the peer asks for, or for a visitor of a port.
+//! Opening streams: to a target that the peer asks for, or for a visitor of a port.
 
 use std::io;
 use std::net::TcpStream;
@@ -51,7 +51,7 @@ impl Mux {
         Ok(())
     }
 
-    /// As above, if this process serves the streams itself. Never waits.
+    /// Accepts an offered channel and serves its stream in this process. Never waits.
     pub(in crate::tunnel) fn serve_here(
         self: &Arc<Self>,
         channel: ChannelId,
@@ -131,7 +131,7 @@ impl Mux {
         }
     }
 
-    /// Where the channel leads may not be dialled.
+    /// Refuses a channel whose target may not be dialled.
     fn forbid(self: &Arc<Self>, stream: &Arc<Stream>) -> Result<(), Error> {
         log::debug!("stream refused: its target is postern itself");
         self.report_target_missed();
@@ -183,7 +183,7 @@ impl Mux {
         }
     }
 
-    /// Brings the socket and what has come for it together; none when that was the end of it.
+    /// Attaches the socket, and writes the bytes that have come for it; none if that ended the stream.
     fn attach(self: &Arc<Self>, stream: &Arc<Stream>, socket: Socket) -> Option<Arc<Socket>> {
         let socket = Arc::new(socket);
         let (is_attached, effects) = stream.state().attach(&socket);
@@ -216,7 +216,7 @@ impl Mux {
         }
     }
 
-    /// Opens a channel for what is to be a stream.
+    /// Opens a channel for a stream.
     pub(super) fn open_channel(
         &self,
         target: &str,
@@ -231,7 +231,7 @@ impl Mux {
         Ok(stream)
     }
 
-    /// The client has confirmed the channel.
+    /// Carries the visitor of a channel that the client has confirmed.
     pub(super) fn opened(self: &Arc<Self>, stream: &Arc<Stream>) {
         let mut effects = stream.state().on_opened();
         let visitor = effects.visitor.take();
@@ -247,8 +247,8 @@ impl Mux {
         }
     }
 
-    /// Ends all streams that are open now, and none that is opened later: nobody is sent what has come and was not
-    /// taken, so that one who takes nothing holds nothing. The connection stays.
+    /// Ends all streams that are open now, and none that is opened later. Bytes that were not taken are dropped, so
+    /// that a side that takes none cannot hold a stream. The connection stays.
     pub(in crate::tunnel) fn cut_streams(self: &Arc<Self>) {
         let streams: Vec<Arc<Stream>> = self.streams().values().cloned().collect();
         for stream in streams {

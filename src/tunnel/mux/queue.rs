@@ -39,7 +39,7 @@ impl Queue {
         Some(chunk)
     }
 
-    /// Writes as much as `write` takes at once; answers how much that was.
+    /// Writes as much as `write` takes at once; returns the number of bytes.
     pub(super) fn write_to(
         &mut self,
         write: impl Fn(&[u8]) -> io::Result<usize>,
@@ -56,7 +56,7 @@ impl Queue {
         Ok(total)
     }
 
-    /// Moves as much as `buffer` has room for; answers how much that was.
+    /// Moves as much as `buffer` has room for; returns the number of bytes.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> usize {
         let mut filled = 0;
         while let Some(rest) = self.first()

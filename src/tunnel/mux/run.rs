@@ -36,7 +36,7 @@ impl Mux {
     ) -> End {
         let mux = Arc::clone(self);
         let (working, done) = crossbeam_channel::bounded::<()>(0);
-        // A thread because whoever reads must not wait to write; ends with the connection.
+        // A thread because the reading thread must not wait to write; ends with the connection.
         let writer = spawn_joined(Thread::TunnelWriter, move || {
             mux.write_until_end();
             drop(working);

@@ -49,7 +49,7 @@ impl Socket {
         Ok(taken)
     }
 
-    /// How many bytes wait to be read, of one; 0 at the end.
+    /// Returns 1 if a byte waits to be read, 0 at the end.
     pub(super) fn peek(&self) -> io::Result<usize> {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         let (_, count) = retry_on_intr(|| rustix::net::recv(&self.0, &mut [0u8; 1], flags))?;
@@ -77,9 +77,9 @@ impl Socket {
         reset_when_closed(&self.0);
     }
 
-    /// Ends one direction or both, which wakes whoever waits for the socket.
+    /// Ends one direction or both, which wakes threads that wait for the socket.
     pub(super) fn shutdown(&self, how: Shutdown) {
-        // A socket that is gone already is as good.
+        // A socket that has ended needs no shutdown.
         let _ = self.0.shutdown(how);
     }
 }

@@ -18,14 +18,13 @@ pub struct Traffic {
     pub streams: AtomicU64,
     /// Streams that were opened.
     pub opened: AtomicU64,
-    /// When the last of them was, in milliseconds since 1970; 0 before the first.
+    /// Time of the last of them, in milliseconds since 1970; 0 before the first.
     pub last_opened: AtomicU64,
     /// The last round trip in microseconds; 0 before the first.
     pub latency_micros: AtomicU64,
     /// Changes of keys after the first, whichever side began them.
     pub rekeys: AtomicU64,
-    /// Streams that the end that connects to targets refused as it had too many: those that its user allows, or that it
-    /// has room for.
+    /// Streams that the connecting end refused as it had too many, by its user's limit or its own.
     pub refused_full: AtomicU64,
     /// Streams that it refused for another reason: they lead to no target of its own, or nobody answers there.
     pub refused_target: AtomicU64,
@@ -48,7 +47,7 @@ impl Traffic {
 pub struct VisitStats {
     /// Requests of a site, also those that its gateway answered; visitors of a port that were let in.
     pub requests: AtomicU64,
-    /// Visitors who are there now.
+    /// Visitors now.
     pub visitors: AtomicU64,
     /// Seconds since 1970 of the last request; 0 before the first.
     pub last_visit: AtomicU64,

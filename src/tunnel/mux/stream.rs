@@ -15,7 +15,7 @@ const DRAIN_IDLE: Duration = Duration::from_secs(1);
 /// One stream of a connection.
 pub(super) struct Stream {
     pub(super) channel: ChannelId,
-    /// Where its bytes count beside the tunnel's counters.
+    /// Counters for its bytes, besides the tunnel's.
     pub(super) port: Option<Arc<VisitStats>>,
     state: Mutex<StreamState>,
     changed: Condvar,
@@ -45,12 +45,12 @@ impl Stream {
         self.state.lock()
     }
 
-    /// Threads that wait for a change look again.
+    /// Makes threads that wait for a change look again.
     pub(super) fn notify(&self) {
         self.changed.notify_all();
     }
 
-    /// The channel takes more.
+    /// Notes that the channel takes more.
     pub(super) fn writable(&self) {
         let waker = self.state().writable();
         if let Some(waker) = waker {

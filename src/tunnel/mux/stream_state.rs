@@ -17,8 +17,8 @@
 //! down is done. A socket that is still open when the peer has closed the channel lingers for a
 //! moment, and is then cut (`dead`).
 //!
-//! There are no locks and threads here, and nothing but the sockets' own buffers is changed: each
-//! transition returns the [`Effects`] that `Mux::apply` has when the state is unlocked.
+//! This file has no locks and threads, and changes nothing else but the sockets' own buffers: each transition returns
+//! the [`Effects`] that `Mux::apply` applies when the state is unlocked.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) struct Effects {
     pub(super) notify: bool,
     /// The user of a stream in this process waits for this.
     pub(super) wake: Option<WakeUp>,
-    /// So many bytes have been taken: the peer may send as many again.
+    /// Number of bytes taken: the peer may send as many again.
     pub(super) consumed: usize,
     /// A drain thread is to be started.
     pub(super) start_drain: bool,
@@ -57,7 +57,7 @@ pub(super) struct Effects {
     pub(super) visitor: Option<TcpStream>,
 }
 
-/// How far a stream is.
+/// State of a stream.
 #[derive(Default)]
 pub(super) struct StreamState {
     opening: OpeningState,
@@ -101,13 +101,13 @@ impl OpeningState {
 /// The user of a stream in this process.
 struct LocalEnd {
     readable: Arc<Waker>,
-    /// Is woken in its place, where there is one.
+    /// Task that is woken in its place, if there is one.
     task: Option<task::Waker>,
     /// It has found nothing, and waits for `readable`.
     waits: bool,
     /// `readable` has been woken, or is about to be, and was not cleared.
     woken: bool,
-    /// Is woken when the channel takes more; made when it first did not.
+    /// Waker for the channel taking more; made when it first did not.
     writable: Option<Arc<Waker>>,
 }
 
@@ -122,7 +122,7 @@ enum Drain {
     Busy,
 }
 
-/// Last word of the peer about its direction.
+/// State of the peer's direction.
 #[derive(Default, PartialEq, Eq)]
 enum Peer {
     #[default]
@@ -296,7 +296,7 @@ impl StreamState {
         }
     }
 
-    /// Nobody is to have any more of it.
+    /// Ends the stream, and drops bytes that were not taken.
     pub(super) fn discard(&mut self) -> Effects {
         self.queue.clear();
         self.abort()
@@ -312,7 +312,7 @@ impl StreamState {
         }
     }
 
-    /// There is a socket for what has come and will come; false when that was the end of it.
+    /// Attaches a socket, and writes the bytes that have come to it; false if that ended the stream.
     pub(super) fn attach(&mut self, socket: &Arc<Socket>) -> (bool, Effects) {
         if self.dead {
             return (false, self.on_failed());
@@ -329,7 +329,7 @@ impl StreamState {
         (true, effects)
     }
 
-    /// Nothing more comes up. `well` when that was the end of what there was to send.
+    /// Notes that nothing more comes up. `well` if all was sent.
     pub(super) fn on_finished(&mut self, well: bool) -> Effects {
         self.up_done = true;
         let effects = if well || self.peer == Peer::Closed {
@@ -344,7 +344,7 @@ impl StreamState {
         }
     }
 
-    /// There is no socket, and will be none.
+    /// Notes that there is no socket, and will be none.
     pub(super) fn on_failed(&mut self) -> Effects {
         Effects {
             freed: self.permit.take(),
@@ -352,7 +352,7 @@ impl StreamState {
         }
     }
 
-    /// The socket is of no use any more.
+    /// Notes that the socket is of no use any more.
     pub(super) fn on_broken(&mut self) -> Effects {
         self.up_done = true;
         if self.down == DownState::Open {
@@ -376,7 +376,7 @@ impl StreamState {
     /// Reads what has come for this process; 0 at the end of the target's bytes.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> (io::Result<usize>, Effects) {
         if let Some(end) = self.local.as_mut().filter(|end| end.woken) {
-            // One that is only about to be woken is cleared the next time.
+            // A waker that is only about to be woken is cleared the next time.
             end.woken = !end.readable.clear();
         }
         let count = self.queue.read(buffer);
@@ -394,8 +394,8 @@ impl StreamState {
         (Ok(count), effects)
     }
 
-    /// Before a wait of the reader in this process: `readable` is woken from now on when there is something to read, where
-    /// it `reads`, and in any case when the peer has closed the channel.
+    /// Prepares a wait of the reader in this process: `readable` is woken from now on when the peer has closed the
+    /// channel and, if it `reads`, when there is something to read.
     pub(super) fn watch(&mut self, reads: bool) {
         let is_ready = self.has_gone() || (reads && self.has_something());
         let Some(end) = &mut self.local else { return };
@@ -404,7 +404,7 @@ impl StreamState {
             end.readable.wake();
         } else {
             if end.woken {
-                // One that is only about to be woken is cleared the next time.
+                // A waker that is only about to be woken is cleared the next time.
                 end.woken = !end.readable.clear();
             }
             end.waits = true;
@@ -431,14 +431,14 @@ impl StreamState {
         }
     }
 
-    /// The reader in this process is woken so from now on; by its descriptor where that is `None`.
+    /// Sets the task that wakes the reader in this process; without one its descriptor does.
     pub(super) fn wake_by(&mut self, task: Option<task::Waker>) {
         if let Some(end) = &mut self.local {
             end.task = task;
         }
     }
 
-    /// The channel takes more: who in this process is to be woken.
+    /// Notes that the channel takes more; returns the waker of this process, if it waits for that.
     pub(super) fn writable(&mut self) -> Option<Arc<Waker>> {
         self.writable = true;
         self.local.as_ref()?.writable.clone()
@@ -449,7 +449,7 @@ impl StreamState {
         std::mem::take(&mut self.writable)
     }
 
-    /// `waker` is woken when the channel says that it takes more.
+    /// Sets the waker for the channel taking more.
     pub(super) fn wake_when_writable(&mut self, waker: &Arc<Waker>) {
         if let Some(end) = &mut self.local {
             end.writable = Some(Arc::clone(waker));
@@ -487,7 +487,7 @@ impl StreamState {
         Some(self.advance())
     }
 
-    /// Goes on to whatever is possible.
+    /// Makes all transitions that are possible now.
     fn advance(&mut self) -> Effects {
         let mut effects = Effects {
             notify: true,
@@ -512,7 +512,7 @@ impl StreamState {
         effects
     }
 
-    /// A stream that is used here counts no more.
+    /// Takes the permit of a stream that is used here: it counts no more.
     fn freed_here(&mut self) -> Option<StreamPermit> {
         self.local.as_ref()?;
         self.permit.take()

@@ -3,13 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use crossbeam_channel::Sender;
-
 use super::end::End;
-use super::stats::Traffic;
 use super::stream::Stream;
 use crate::tunnel::ssh::RequestId;
-use crate::tunnel::target::MayDial;
 
 /// Time for a keep-alive's answer, in which nothing at all comes, 15 s: with the pause of 25 s a
 /// peer that vanished is noticed within 40 s. Data counts as an answer: on a slow line it comes
@@ -24,21 +20,21 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(5);
 const CLOCK_JUMP: Duration = Duration::from_secs(2);
 
 pub(super) struct Timers {
-    /// The writer thread has work.
+    /// True if the writer thread has work.
     pub(super) is_writer_woken: bool,
-    /// Somebody waits to hear from the peer.
+    /// True if a thread waits to hear from the peer.
     pub(super) is_probed: bool,
     keepalive: Option<Duration>,
     answer_within: Duration,
     ready_by: Option<(Instant, Duration)>,
     ping_at: Option<Instant>,
-    /// The ping without an answer, and when it was sent.
+    /// The ping without an answer, and the time at which it was sent.
     asked: Option<(RequestId, Instant)>,
     heard: Instant,
-    /// When both clocks were last compared.
+    /// Time of the last comparison of both clocks.
     compared: (Instant, SystemTime),
     lingering: Vec<(Instant, Arc<Stream>)>,
-    /// When all streams are next looked at.
+    /// Time of the next look at all streams.
     sweep_at: Instant,
 }
 
@@ -52,13 +48,18 @@ pub(super) struct Due {
 }
 
 impl Timers {
-    pub(super) fn new(options: &Options, now: Instant) -> Self {
+    pub(super) fn new(
+        keepalive: Option<Duration>,
+        answer_within: Duration,
+        ready_within: Duration,
+        now: Instant,
+    ) -> Self {
         Self {
             is_writer_woken: false,
             is_probed: false,
-            keepalive: options.keepalive,
-            answer_within: options.answer_within,
-            ready_by: Some((now + options.ready_within, options.ready_within)),
+            keepalive,
+            answer_within,
+            ready_by: Some((now + ready_within, ready_within)),
             ping_at: None,
             asked: None,
             heard: now,
@@ -144,7 +145,7 @@ impl Timers {
         })
     }
 
-    /// When there is something to do, or to look at.
+    /// Returns the time at which there is something to do or to check.
     pub(super) fn next(&self) -> Instant {
         let ping = self.ping_at.filter(|_| self.asked.is_none());
         let ready = self.ready_by.map(|(by, _)| by);
@@ -170,22 +171,4 @@ impl Timers {
             Err(back) => back.duration() + passed > CLOCK_JUMP,
         }
     }
-}
-
-/// Options of a connection.
-pub(in crate::tunnel) struct Options {
-    /// The pause between keep-alive requests; none for no keep-alive.
-    pub(in crate::tunnel) keepalive: Option<Duration>,
-    /// Time until [`Mux::mark_ready`](super::Mux::mark_ready) must have been called.
-    pub(in crate::tunnel) ready_within: Duration,
-    /// Time for a keep-alive's answer.
-    pub(in crate::tunnel) answer_within: Duration,
-    /// Time to connect to a target.
-    pub(in crate::tunnel) target_within: Duration,
-    /// Gets a message, if there is room for one, when a stream found nobody at its target.
-    pub(in crate::tunnel) target_missed: Option<Sender<()>>,
-    /// Check of a target's address before connecting; none for all.
-    pub(in crate::tunnel) may_dial: Option<MayDial>,
-    /// Where to count.
-    pub(in crate::tunnel) traffic: Arc<Traffic>,
 }

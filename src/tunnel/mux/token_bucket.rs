@@ -1,7 +1,7 @@
 //! A token bucket that the streams of several connections share.
 //!
-//! Bytes are taken when they have been moved, and whoever moved them waits before the next until they are paid for. So
-//! nobody has more than one piece ahead, and all have their turns in the order in which they came: a stream among a
+//! Bytes are taken when they have been moved, and the thread that moved them waits until they are paid for. So no
+//! stream is more than one piece ahead, and all have their turns in the order in which they came: a stream among a
 //! hundred gets a hundredth, and no queue grows but the one that its channel's window bounds.
 
 use std::num::NonZeroU64;
@@ -13,16 +13,16 @@ use crate::sync::Mutex;
 /// not slowed down on a quick line.
 const BURST: Duration = Duration::from_millis(250);
 
-/// So many bytes a second, in whatever direction.
+/// A rate in bytes a second, for both directions together.
 #[derive(Debug)]
 pub struct TokenBucket {
     bytes_per_second: NonZeroU64,
-    /// Until when what was taken is paid for.
+    /// Time at which the taken bytes are paid for.
     paid_until: Mutex<Instant>,
 }
 
 impl TokenBucket {
-    /// A full one.
+    /// Makes a full bucket.
     pub fn new(bytes_per_second: NonZeroU64, now: Instant) -> Self {
         Self {
             bytes_per_second,

@@ -1,5 +1,5 @@
-//! The clients that are connected, each with its permit and its login, and which one is evicted when
-//! there are too many.
+//! The connected clients, each with its permit and its login; the eviction of one when there are too many; and the
+//! counters of a server.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,7 +14,8 @@ use crate::tunnel::ws::Cancel;
 /// Connections in all. Default 16,384: 2,500 connectors, each with a main tunnel and those of five applications; fewer
 /// where this process may not open so many files.
 pub(super) const MAX_CONNECTIONS: usize = crate::limits::TUNNELS;
-/// Of these, such as have not logged in. Default 1024, fewer in a small memory: they are anybody's, and each has a thread.
+/// Connections that have not logged in. Default 1024, fewer in a small memory: anybody can open them, and each has a
+/// thread.
 static MAX_PENDING: LazyLock<usize> =
     LazyLock::new(|| part_of_memory(BYTES_PENDING, crate::limits::TUNNELS_PENDING));
 /// Memory for each of these, with its thread. Default 128 KiB.
@@ -22,8 +23,8 @@ const BYTES_PENDING: u64 = 128 * 1024;
 /// Connections of one source: an IPv4 address or an IPv6 /64. Default 128: a household of connectors
 /// behind one router.
 const MAX_OF_ONE_SOURCE: usize = crate::limits::TUNNELS_OF_SOURCE;
-/// Connections with one login. Default 256: twice what one with 100 applications has, as those of before may not have
-/// ended yet where it comes back.
+/// Connections with one login. Default 256: twice the number for 100 applications, as earlier ones may not have ended
+/// yet when it comes back.
 const MAX_OF_ONE_LOGIN: usize = crate::limits::TUNNELS_OF_LOGIN;
 
 /// All clients.
@@ -62,7 +63,7 @@ pub(super) struct ClientPermit {
 }
 
 impl Clients {
-    /// At most `most`.
+    /// A table with room for `most` clients.
     pub(super) fn new(most: usize) -> Self {
         Self {
             most,
@@ -70,9 +71,9 @@ impl Clients {
         }
     }
 
-    /// A permit for a client that came from `address`; none if there are too many. A newer client evicts the oldest that
-    /// has not logged in, one of its own source if that source is at its limit. So idle connections keep nobody out, not
-    /// even a connector behind the same router.
+    /// A permit for a client that came from `address`; none if there are too many. A newer client evicts the oldest
+    /// that has not logged in, one of its own source if that source is at its limit. So idle connections keep nobody
+    /// out, not even a connector behind the same router.
     pub(super) fn take(&self, address: IpAddr) -> Option<ClientPermit> {
         let source = source_of(address);
         let (permit, evicted) = {
@@ -116,7 +117,7 @@ impl Clients {
         self.table().all.values().filter_map(mux).collect()
     }
 
-    /// How many there are.
+    /// Number of clients.
     pub(super) fn counts(&self) -> ClientCounts {
         let table = self.table();
         ClientCounts {
@@ -125,7 +126,7 @@ impl Clients {
         }
     }
 
-    /// Connections that one login may have: never so many that no other gets one.
+    /// Limit for connections of one login: never so many that no other gets one.
     fn of_one_login(&self) -> usize {
         MAX_OF_ONE_LOGIN.min(self.most / 2)
     }
@@ -148,7 +149,7 @@ impl ClientTable {
         logins.filter(is_its).count()
     }
 
-    /// Takes out the oldest of these clients that has not logged in: the signal that ends it.
+    /// Takes out the oldest of these clients that has not logged in; returns the signal that ends it.
     fn evict_pending(&mut self, among: impl Fn(&ClientEntry) -> bool) -> Option<Cancel> {
         let mut all = self.all.iter().filter(|(_, client)| among(client));
         let (id, signal) = all.find_map(|(id, client)| match &client.login {
@@ -168,7 +169,7 @@ impl ClientTable {
 }
 
 impl ClientPermit {
-    /// Given when the client is evicted.
+    /// Signal that the client is evicted.
     pub(super) fn evicted(&self) -> &Cancel {
         &self.evicted
     }
@@ -192,12 +193,12 @@ impl ClientPermit {
 impl Drop for ClientPermit {
     fn drop(&mut self) {
         let removed = self.clients.table().take_out(self.id);
-        // Not under the lock: what it holds may be the last of a connection.
+        // Not under the lock: it may hold the last reference to a connection.
         drop(removed);
     }
 }
 
-/// Counted since the server started.
+/// Counters since the server started.
 #[derive(Debug, Default)]
 pub struct ServerStats {
     /// Connections that were turned away, as there were too many, or too many with one login.
@@ -210,9 +211,9 @@ pub struct ServerStats {
     pub reconnects: AtomicU64,
     /// Visitors that came to public ports.
     pub visitors: AtomicU64,
-    /// Those of them from an address that may not come.
+    /// Visitors from an address that may not come.
     pub not_allowed: AtomicU64,
-    /// Those for whom there was no room.
+    /// Visitors for whom there was no room.
     pub too_many: AtomicU64,
     /// Streams for which no tunnel was connected.
     pub no_tunnel: AtomicU64,
@@ -230,7 +231,7 @@ pub struct ClientCounts {
     pub pending: usize,
 }
 
-/// One more.
+/// Adds one to a counter.
 pub(super) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }

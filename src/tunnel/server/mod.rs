@@ -1,15 +1,16 @@
 //! The server: takes clients, listens for them, and opens a stream for every visitor.
 
 mod clients;
+mod connection;
 mod listener;
-mod opener;
-mod policy;
 mod ports;
+mod settings;
+mod state;
 
 pub use super::mux::{LocalStream, OpenError, StreamEnd, TokenBucket, Traffic, VisitStats};
 pub use clients::{ClientCounts, ServerStats};
 pub use listener::{Intake, Server};
-pub use opener::Opener;
-pub use policy::Users;
-pub use policy::{CONFIG_WITHIN, LOGIN_WITHIN, Settings, Timeouts};
-pub use policy::{Grant, Policy, PortAccess};
+pub use settings::{
+    CONFIG_WITHIN, Grant, LOGIN_WITHIN, Policy, PortAccess, Settings, Timeouts, Users,
+};
+pub use state::Opener;

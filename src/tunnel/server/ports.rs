@@ -9,9 +9,8 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::policy::PortAccess;
-
 use super::clients::{ServerStats, count};
+use super::settings::PortAccess;
 use crate::http::source as source_of;
 use crate::net::Acceptor;
 use crate::net::authority::resolve;
@@ -26,16 +25,16 @@ const AFTER_ERROR: Duration = Duration::from_millis(100);
 const PROOF_WITHIN: Duration = Duration::from_secs(1);
 /// Ports that are remembered as lost, to count who comes back. Default 65,536, some 6 MiB; then all are forgotten.
 const MOST_LOST: usize = 65_536;
-/// Visitors of all public ports: anybody may connect there, and stay. Default 4096, a descriptor each, and a thread while
-/// one has much to send; fewer where this process may not open so many files.
+/// Visitors of all public ports: anybody may connect there, and stay. Default 4096, a descriptor each, and a thread
+/// while one has much to send; fewer where this process may not open so many files.
 pub(super) const MAX_VISITORS: usize = crate::limits::PORT_VISITORS;
-/// Which part of these the visitors of one holder's ports may be: others have ports too. Default a half.
+/// Share of these for the ports of one holder, as a divisor. Default a half: others have ports too.
 const SHARE_OF_HOLDER: usize = crate::limits::PORTS_OF_ONE;
-/// Which part of these one source (an IPv4 address, an IPv6 /64) may have, loopback exempt. Default a quarter: a proxy
-/// has many visitors.
+/// Share of these for one source (an IPv4 address, an IPv6 /64), as a divisor; loopback is exempt. Default a quarter: a
+/// proxy has many visitors.
 const SHARE_OF_SOURCE: usize = crate::limits::PORTS_OF_SOURCE;
 
-/// All that a server holds.
+/// The ports that a server holds.
 pub(super) struct Ports {
     held: Mutex<BTreeMap<PortKey, HeldPort>>,
     /// Ports that were lost with a connection, by owner. Locked after `held`, or alone.
@@ -61,7 +60,7 @@ struct HeldPort {
 }
 
 impl Ports {
-    /// Nothing is held; there may be so many visitors, and they count in `stats`.
+    /// Holds nothing yet. `most_visitors` may come at once; they count in `stats`.
     pub(super) fn new(most_visitors: usize, stats: Arc<ServerStats>) -> Self {
         Self {
             held: Mutex::default(),
@@ -71,7 +70,7 @@ impl Ports {
         }
     }
 
-    /// Listens where the remote says for `mux`.
+    /// Listens on the remote's address for `mux`.
     pub(super) fn bind(
         &self,
         remote: &Remote,
@@ -143,7 +142,7 @@ impl Ports {
         }
     }
 
-    /// Opens a stream to what `owner` holds this number for.
+    /// Opens a stream to the target for which `owner` holds this number.
     pub(super) fn open(
         &self,
         owner: &str,
@@ -169,7 +168,7 @@ impl Ports {
         Some((Arc::clone(&found.mux), Arc::clone(&found.target)))
     }
 
-    /// Frees what a connection held: whose it was, and the port.
+    /// Frees the ports of a connection; returns each with its owner.
     pub(super) fn release(&self, mux: &Arc<Mux>) -> Vec<(String, u16)> {
         // Under the lock until the listeners are closed: a port that is not held can be bound.
         // Their threads do not take it.
@@ -343,7 +342,7 @@ impl VisitorPermits {
         }
     }
 
-    /// Those for a visitor from `address` at a port of a holder; none where there are too many.
+    /// Takes the permits of a visitor from `address` at a port of a holder; none if there are too many.
     fn take(&self, of_holder: &Permits, address: IpAddr) -> Option<Vec<Permit>> {
         let source = source_of(address);
         let most_of_source = if source.is_loopback() {

@@ -5,14 +5,13 @@ use zeroize::Zeroizing;
 use super::config;
 use super::error::Error;
 use super::event::Event;
-use super::names::Role;
-use super::names::{CONNECTION_SERVICE, NONE, PASSWORD, USERAUTH_SERVICE, msg};
+use super::names::{CONNECTION_SERVICE, NONE, PASSWORD, Role, USERAUTH_SERVICE, msg};
 use super::output::Output;
 use super::wire::{Fields, Put};
 
-/// How far the login is.
+/// Progress of a login.
 pub(super) enum Auth {
-    /// Client: the host key has not been shown, or its owner has not said what to do.
+    /// Client: the host key has not been shown, or its owner has not decided.
     Undecided,
     /// Client: has asked for the service, and will then send this request.
     Service(Zeroizing<Vec<u8>>),
@@ -22,7 +21,7 @@ pub(super) enum Auth {
     Refused,
     /// Server: the client has not asked for the service yet.
     Waiting,
-    /// Server: so many attempts have failed.
+    /// Server: the client may log in, after these attempts.
     Failed(LoginAttempts),
     /// Server: its owner has not decided about an attempt.
     Deciding(LoginAttempts),

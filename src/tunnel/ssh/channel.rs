@@ -26,7 +26,7 @@ pub(super) struct Channel {
     pub(super) released: bool,
 }
 
-/// How far a channel is opened.
+/// Stage of opening a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChannelStage {
     /// Opened by this side, and not confirmed yet.
@@ -36,7 +36,7 @@ pub(super) enum ChannelStage {
     Open,
 }
 
-/// Why the last write was cut short.
+/// Reason that the last write was cut short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteWait {
     No,
@@ -44,7 +44,7 @@ pub(super) enum WriteWait {
     Window,
     /// The output is full.
     Queue,
-    /// It was, and the channel has been named writable since.
+    /// The output was full, and the channel has been named writable since.
     Woken,
 }
 
@@ -65,7 +65,7 @@ impl Channel {
         }
     }
 
-    /// Notes what the peer said of itself.
+    /// Notes the peer's number, window and limit.
     pub(super) fn set_remote(
         &mut self,
         remote: u32,

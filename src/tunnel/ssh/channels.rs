@@ -13,15 +13,20 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::channel::{Channel, ChannelStage, WriteWait};
-use super::config;
-use super::config::ChannelLimits;
+use super::config::{self, ChannelLimits};
 use super::error::{ChannelOpenFailure, Error};
 use super::event::Event;
-use super::names::ChannelId;
-use super::names::msg;
+use super::names::{ChannelId, msg};
 use super::output::Output;
 use super::window::{Window, WindowBudget};
 use super::wire::{Fields, Put, capped, wide};
+
+/// Bytes of bulk data that a channel may queue each time it is woken, while others wait.
+/// Default 64 KiB: a batch.
+const QUANTUM: usize = config::BATCH;
+/// [`config::MAX_DATA`] as it is announced.
+const MAX_DATA: u32 = 32 * 1024;
+const UNKNOWN_CHANNEL: Error = Error::Protocol("a message names a channel that is not open");
 
 /// All channels of a connection.
 pub(super) struct Channels {
@@ -148,7 +153,7 @@ impl Channels {
         Ok(usize::try_from(entry.send_window).unwrap_or(usize::MAX))
     }
 
-    /// Answers whether the peer was told.
+    /// Notes used bytes; true if the peer was granted more.
     pub(super) fn consume(
         &mut self,
         channel: ChannelId,
@@ -228,7 +233,7 @@ impl Channels {
 
 // Calls of the writer.
 impl Channels {
-    /// It has taken `size` bytes of this channel's bulk data.
+    /// Notes that the writer has taken `size` bytes of this channel's bulk data.
     pub(super) fn note_written(&mut self, channel: u32, size: usize) {
         if let Some(entry) = self.table.get_mut(&channel) {
             entry.queued = entry.queued.saturating_sub(size);
@@ -240,8 +245,8 @@ impl Channels {
         self.quantum_unused
     }
 
-    /// Wakes as many waiting channels as fit into `room`. One that is woken and then leaves
-    /// queues EOF or CLOSE, the taking of which wakes the next.
+    /// Wakes as many waiting channels as fit into `room`. A channel that is woken and then leaves queues EOF or CLOSE,
+    /// and taking that wakes the next.
     pub(super) fn wake(&mut self, room: usize, woken: &mut Vec<ChannelId>) {
         self.quantum_unused = false;
         let mut quanta = room / QUANTUM;
@@ -396,8 +401,8 @@ impl Channels {
         Ok(Event::Handled)
     }
 
-    /// True if the peer has closed this channel. Some peers go on speaking of one for a
-    /// moment, which is not worth all the others.
+    /// True if the peer has closed this channel. Some peers go on naming it for a moment, which is no reason to end the
+    /// connection.
     fn is_past(&self, id: u32) -> bool {
         let gone = |entry: &Channel| entry.close_received;
         id < self.next && self.table.get(&id).is_none_or(gone)
@@ -417,7 +422,7 @@ impl Channels {
         entry.receives().then(|| entry.receive.granted())
     }
 
-    /// It has sent EOF, after so many bytes of data.
+    /// Handles EOF of the peer, after `received` bytes of data.
     pub(super) fn peer_eof(
         &mut self,
         channel: u32,
@@ -434,8 +439,8 @@ impl Channels {
         Ok(Event::Eof { channel })
     }
 
-    /// It has sent CLOSE, after so many bytes of data. RFC 4254 §5.3: answered with CLOSE, unless
-    /// that was sent.
+    /// Handles CLOSE of the peer, after `received` bytes of data: answered with CLOSE, unless that was sent (RFC 4254
+    /// §5.3).
     pub(super) fn peer_close(
         &mut self,
         channel: u32,
@@ -494,12 +499,3 @@ fn refuse(out: &mut Output, remote: u32, why: ChannelOpenFailure, text: &str) {
     message.put_string(b"");
     out.urgent(&[&message]);
 }
-
-/// Bytes of bulk data that a channel may queue each time it is woken, while others wait.
-/// Default 64 KiB: a batch.
-const QUANTUM: usize = config::BATCH;
-
-/// [`config::MAX_DATA`] as it is announced.
-const MAX_DATA: u32 = 32 * 1024;
-
-const UNKNOWN_CHANNEL: Error = Error::Protocol("a message names a channel that is not open");

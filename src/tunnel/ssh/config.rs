@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::cipher::Cipher;
 use super::hostkey::HostKeyAlgorithm;
+use super::packet::Cipher;
 use super::wire::wide;
 use crate::sync::part_of_memory;
 
@@ -107,7 +107,7 @@ pub(super) const REKEY_TIME: Duration = Duration::from_secs(3600);
 pub(super) const REKEY_WORTH: u64 = 64 * KIB_64;
 /// Time between idle key exchanges that a peer may keep up. Default 20 ms: each costs a fraction of a millisecond.
 pub(super) const REKEY_PAUSE: Duration = crate::limits::REKEY_PAUSE;
-/// How far ahead of that pace they may be. Default 10 s: 500 exchanges in a row.
+/// Time that they may be ahead of that pace. Default 10 s: 500 exchanges in a row.
 pub(super) const REKEY_AHEAD: Duration = crate::limits::REKEY_AHEAD;
 
 /// Limits of the channels; `ChannelLimits::default()` is what the program uses.

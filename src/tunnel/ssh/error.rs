@@ -6,8 +6,8 @@ use super::names::ChannelId;
 
 /// A failure of the protocol, of the peer, or of a call.
 ///
-/// Those that [`Reader::next`](super::Reader::next) answers are final: a DISCONNECT is queued where the
-/// peer should be told; write out what waits, then close.
+/// Errors of [`Reader::next`](super::Reader::next) are final: a DISCONNECT is queued if the peer should be told; write
+/// out what waits, then close.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -101,7 +101,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Why a connection is ended: reason codes of RFC 4253 §11.1.
+/// Reason for ending a connection, a code of RFC 4253 §11.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DisconnectReason {
@@ -135,7 +135,7 @@ impl DisconnectReason {
     }
 }
 
-/// Why a channel is not opened: reason codes of RFC 4254 §5.1.
+/// Reason for not opening a channel, a code of RFC 4254 §5.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChannelOpenFailure {

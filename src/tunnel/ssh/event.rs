@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::hostkey::HostKey;
 use super::names::{ChannelId, RequestId};
 
-/// One thing that happened. What it borrows lies in the reader's buffer.
+/// One thing that happened. Borrowed data lies in the reader's buffer.
 #[derive(PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -42,7 +42,7 @@ pub enum Event<'a> {
     },
     /// The answer to this side's global request.
     RequestReply {
-        /// Which one.
+        /// Its number.
         id: RequestId,
         /// Success or failure.
         success: bool,
@@ -63,12 +63,12 @@ pub enum Event<'a> {
     },
     /// The peer has confirmed this side's channel.
     ChannelOpenConfirmation {
-        /// Which one.
+        /// This side's number for it.
         channel: ChannelId,
     },
     /// The peer has refused this side's channel, which exists no more.
     ChannelOpenFailure {
-        /// Which one.
+        /// This side's number for it.
         channel: ChannelId,
         /// The reason code of RFC 4254 §5.1.
         code: u32,
@@ -78,25 +78,25 @@ pub enum Event<'a> {
     /// Data for a channel, at most 32 KiB. Call [`Session::consume`](super::Session::consume) when it has
     /// been used. May still come for a channel that was closed here: drop it then.
     Data {
-        /// Which one.
+        /// This side's number for it.
         channel: ChannelId,
         /// The bytes, in the reader's buffer.
         data: &'a [u8],
     },
     /// The peer sends no more data on this channel (RFC 4254 §5.3).
     Eof {
-        /// Which one.
+        /// This side's number for it.
         channel: ChannelId,
     },
     /// The peer has closed the channel; nothing can be sent on it any more. Call
     /// [`Session::close`](super::Session::close) when its received data has been dealt with.
     Closed {
-        /// Which one.
+        /// This side's number for it.
         channel: ChannelId,
     },
     /// A channel whose last write was cut short may be written to again.
     Writable {
-        /// Which one.
+        /// This side's number for it.
         channel: ChannelId,
     },
 }

@@ -13,6 +13,9 @@ use super::error::Error;
 use super::names;
 use super::wire::{Fields, Put};
 
+/// Signatures as two numbers of 32 bytes each, which is what the wire format starts from.
+const P256: &signature::EcdsaSigningAlgorithm = &signature::ECDSA_P256_SHA256_FIXED_SIGNING;
+
 /// A host key algorithm, as both sides agree on one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -28,7 +31,7 @@ pub enum HostKeyAlgorithm {
 }
 
 impl HostKeyAlgorithm {
-    /// All that a client verifies, a chisel server's default first.
+    /// Algorithms that a client verifies, a chisel server's default first.
     pub const ALL: [Self; 4] = [
         Self::EcdsaP256,
         Self::Ed25519,
@@ -262,8 +265,8 @@ impl ServerKey {
         }
     }
 
-    /// Proves that who says this has the key: the public key and a signature, in base64. What is said is no digest, so that
-    /// no signature of a key exchange is a proof, or the other way round.
+    /// Proves that the sender of a statement has the key: the public key and a signature, in base64. A statement is not
+    /// a digest, so no signature of a key exchange is a proof, or the other way round.
     pub(crate) fn prove(&self, statement: &[u8]) -> Result<String, Error> {
         let signature = self.sign(statement)?;
         let parts = [self.public().blob(), &signature].map(|part| BASE64.encode(part));
@@ -296,9 +299,6 @@ impl fmt::Debug for ServerKey {
         write!(f, "ServerKey({:?})", self.public())
     }
 }
-
-/// Signatures as two numbers of 32 bytes each, which is what the wire format starts from.
-const P256: &signature::EcdsaSigningAlgorithm = &signature::ECDSA_P256_SHA256_FIXED_SIGNING;
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! One key exchange after another (RFC 4253 §7 to §9), on either side.
+//! One key exchange after another (RFC 4253 §7 to §9), on either side, with curve25519-sha256 (RFC 8731).
 //!
 //! ```text
 //!         start: KEXINIT >             < KEXINIT        ECDH both ways, NEWKEYS >
@@ -11,24 +11,26 @@ use std::sync::Arc;
 
 use ring::agreement::{EphemeralPrivateKey, UnparsedPublicKey, X25519, agree_ephemeral};
 use ring::digest::{Context, SHA256};
-use ring::rand::{SecureRandom, SystemRandom};
+use ring::rand::SystemRandom;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::cipher::{Cipher, OpeningKey, SealingKey};
 use super::error::Error;
 use super::event::Event;
-use super::hostkey::{HostKey, HostKeyAlgorithm, ServerKey};
-use super::names;
+use super::hostkey::{HostKey, ServerKey};
 use super::names::{Role, msg};
+use super::negotiate::{Algorithms, Proposal};
 use super::output::{Output, SealKeys};
+use super::packet::{Cipher, OpeningKey, SealingKey};
 use super::wire::{Fields, Put};
+
+const OUT_OF_ORDER: Error = Error::Protocol("a key exchange message came out of order");
 
 /// Keys for the direction inward.
 pub(super) struct OpenKeys {
     pub(super) open: OpeningKey,
     /// Strict key exchange: count from zero again.
     pub(super) restart: bool,
-    /// These are not the connection's first.
+    /// True if these are not the connection's first.
     pub(super) again: bool,
 }
 
@@ -39,11 +41,11 @@ pub(super) struct KeyExchange {
     peer_ident: Vec<u8>,
     /// The first exchange hash (RFC 4253 §7.2); absent before there is one.
     session_id: Option<Hash>,
-    /// Strict key exchange was agreed in the first exchange, for good.
+    /// True if strict key exchange was agreed, in the first exchange.
     strict: bool,
     /// Client: the key that the server has shown first.
     host_key: Option<HostKey>,
-    /// The peer has begun the last exchange.
+    /// True if the peer has begun the last exchange.
     is_theirs: bool,
     state: KexState,
 }
@@ -61,7 +63,7 @@ struct Ecdh {
     peer_kexinit: Vec<u8>,
     algorithms: Algorithms,
     key: EphemeralKey,
-    /// The next message is a wrong guess.
+    /// True if the next message is a wrong guess.
     skip: bool,
 }
 
@@ -99,7 +101,7 @@ impl KeyExchange {
         self.is_theirs
     }
 
-    /// Client: whether the server has proved its key.
+    /// Client: true if the server has proved its key.
     pub(super) fn has_host_key(&self) -> bool {
         self.host_key.is_some()
     }
@@ -272,7 +274,7 @@ impl KeyExchange {
         Ok(())
     }
 
-    /// The peer has sent NEWKEYS.
+    /// Ends the exchange: the peer has sent NEWKEYS.
     pub(super) fn finish(&mut self, again: bool) -> Result<OpenKeys, Error> {
         match std::mem::replace(&mut self.state, KexState::Idle) {
             KexState::NewKeysSent { open } => Ok(OpenKeys {
@@ -285,16 +287,14 @@ impl KeyExchange {
     }
 }
 
-const OUT_OF_ORDER: Error = Error::Protocol("a key exchange message came out of order");
-
 /// This side's key pair of one exchange.
-pub(super) struct EphemeralKey {
+struct EphemeralKey {
     private: EphemeralPrivateKey,
     public: Vec<u8>,
 }
 
 impl EphemeralKey {
-    pub(super) fn new() -> Result<Self, Error> {
+    fn new() -> Result<Self, Error> {
         let private = EphemeralPrivateKey::generate(&X25519, &SystemRandom::new())
             .map_err(|_| Error::NoRandom)?;
         let public = private.compute_public_key().map_err(|_| Error::NoRandom)?;
@@ -304,13 +304,13 @@ impl EphemeralKey {
         })
     }
 
-    pub(super) fn public(&self) -> &[u8] {
+    fn public(&self) -> &[u8] {
         &self.public
     }
 
-    /// The secret that both sides now know. RFC 8731 §3: a peer's value of another length,
+    /// Returns the secret that both sides now know. RFC 8731 §3: a peer's value of another length,
     /// or one that makes the secret zero, is refused (by the primitive).
-    pub(super) fn agree(self, theirs: &[u8]) -> Result<SharedSecret, Error> {
+    fn agree(self, theirs: &[u8]) -> Result<SharedSecret, Error> {
         let peer = UnparsedPublicKey::new(&X25519, theirs);
         agree_ephemeral(self.private, &peer, |bytes| {
             let mut number = Zeroizing::new(Vec::with_capacity(4 + 1 + bytes.len()));
@@ -322,25 +322,25 @@ impl EphemeralKey {
 }
 
 /// The shared secret as an mpint (RFC 8731 §3.1: its bytes are a big-endian number).
-pub(super) struct SharedSecret(Zeroizing<Vec<u8>>);
+struct SharedSecret(Zeroizing<Vec<u8>>);
 
 /// Values that the exchange hash covers besides the secret (RFC 5656 §4).
-pub(super) struct Transcript<'a> {
-    pub(super) client_ident: &'a [u8],
-    pub(super) server_ident: &'a [u8],
-    pub(super) client_kexinit: &'a [u8],
-    pub(super) server_kexinit: &'a [u8],
-    pub(super) host_key: &'a [u8],
-    pub(super) client_key: &'a [u8],
-    pub(super) server_key: &'a [u8],
+struct Transcript<'a> {
+    client_ident: &'a [u8],
+    server_ident: &'a [u8],
+    client_kexinit: &'a [u8],
+    server_kexinit: &'a [u8],
+    host_key: &'a [u8],
+    client_key: &'a [u8],
+    server_key: &'a [u8],
 }
 
 /// A SHA-256 value: the exchange hash, or the first of them, the session's identifier.
-pub(super) type Hash = [u8; 32];
+type Hash = [u8; 32];
 
 impl Transcript<'_> {
     /// The exchange hash.
-    pub(super) fn hash(&self, secret: &SharedSecret) -> Hash {
+    fn hash(&self, secret: &SharedSecret) -> Hash {
         let mut context = Context::new(&SHA256);
         for part in [
             self.client_ident,
@@ -359,14 +359,14 @@ impl Transcript<'_> {
 }
 
 /// The keys of both directions, as seen from one side.
-pub(super) struct Keys {
-    pub(super) seal: SealingKey,
-    pub(super) open: OpeningKey,
+struct Keys {
+    seal: SealingKey,
+    open: OpeningKey,
 }
 
 impl Keys {
     /// RFC 4253 §7.2: letters A, C for client to server and B, D for server to client.
-    pub(super) fn derive(
+    fn derive(
         role: Role,
         algorithms: &Algorithms,
         secret: &SharedSecret,
@@ -431,128 +431,6 @@ fn finish(context: Context) -> Hash {
     hash
 }
 
-/// Algorithms that this side offers.
-#[derive(Debug, Clone)]
-pub(super) struct Proposal {
-    pub(super) role: Role,
-    pub(super) ciphers: Vec<Cipher>,
-    pub(super) host_keys: Vec<HostKeyAlgorithm>,
-}
-
-/// Algorithms that both sides agreed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Algorithms {
-    pub(super) host_key: HostKeyAlgorithm,
-    pub(super) client_to_server: Cipher,
-    pub(super) server_to_client: Cipher,
-    /// The peer keeps strict key exchange; only the first KEXINIT says so.
-    pub(super) strict: bool,
-    /// The peer has sent a first packet for another key exchange, to be ignored.
-    pub(super) wrong_guess: bool,
-}
-
-impl Proposal {
-    /// The KEXINIT message. `first`: strict key exchange is offered in the first only.
-    pub(super) fn message(&self, first: bool) -> Result<Vec<u8>, Error> {
-        let mut cookie = [0; 16];
-        SystemRandom::new()
-            .fill(&mut cookie)
-            .map_err(|_| Error::NoRandom)?;
-        let mut out = Vec::with_capacity(512);
-        out.put_byte(msg::KEXINIT);
-        out.put(&cookie);
-        out.put_names(
-            names::KEX
-                .into_iter()
-                .chain(first.then(|| self.role.strict_kex())),
-        );
-        out.put_names(self.host_keys.iter().map(|key| key.name()));
-        for _ in 0..2 {
-            out.put_names(self.ciphers.iter().map(|cipher| cipher.name()));
-        }
-        for _ in 0..2 {
-            out.put_names(names::MACS.into_iter());
-        }
-        for _ in 0..2 {
-            out.put_names([names::NO_COMPRESSION].into_iter());
-        }
-        // No languages, no guessed packet, the reserved number.
-        out.put(&[0; 4 + 4 + 1 + 4]);
-        Ok(out)
-    }
-
-    /// Reads the peer's KEXINIT and chooses (RFC 4253 §7.1: the client's order decides).
-    pub(super) fn agree(&self, theirs: &[u8]) -> Result<Algorithms, Error> {
-        let mut fields = Fields::new(theirs);
-        fields.bytes(1 + 16)?;
-        let kex = fields.names()?;
-        let host_keys = fields.names()?;
-        let up = fields.names()?;
-        let down = fields.names()?;
-        // MACs: not used, every cipher brings its own tag.
-        fields.string()?;
-        fields.string()?;
-        let compressions = [fields.names()?, fields.names()?];
-        fields.string()?;
-        fields.string()?;
-        let guessed = fields.boolean()?;
-        fields.uint32()?;
-
-        for mut compression in compressions {
-            if !compression.any(|name| name == names::NO_COMPRESSION) {
-                return Err(Error::NoCommonAlgorithm("compression"));
-            }
-        }
-        let our_keys = || self.host_keys.iter().map(|key| key.name());
-        let chosen_kex = self.choose(names::KEX.into_iter(), kex.clone(), "key exchange")?;
-        let chosen_key = self.choose(our_keys(), host_keys.clone(), "host key algorithm")?;
-        // RFC 4253 §7: right only when both preferred names are the chosen ones on both sides.
-        let right = kex.clone().next() == Some(chosen_kex)
-            && names::KEX.first() == Some(&chosen_kex)
-            && host_keys.clone().next() == Some(chosen_key)
-            && our_keys().next() == Some(chosen_key);
-        Ok(Algorithms {
-            host_key: find(&self.host_keys, |key| key.name() == chosen_key)?,
-            client_to_server: self.cipher(up)?,
-            server_to_client: self.cipher(down)?,
-            strict: kex
-                .clone()
-                .any(|name| name == self.role.peer().strict_kex()),
-            wrong_guess: guessed && !right,
-        })
-    }
-
-    fn cipher<'a>(&self, theirs: impl Iterator<Item = &'a str> + Clone) -> Result<Cipher, Error> {
-        let ours = self.ciphers.iter().map(|cipher| cipher.name());
-        let chosen = self.choose(ours, theirs, "cipher")?;
-        find(&self.ciphers, |cipher| cipher.name() == chosen)
-    }
-
-    /// The first of the client's names that the server has too.
-    fn choose<'a>(
-        &self,
-        ours: impl Iterator<Item = &'static str> + Clone,
-        theirs: impl Iterator<Item = &'a str> + Clone,
-        kind: &'static str,
-    ) -> Result<&'static str, Error> {
-        let has = |name: &str| theirs.clone().any(|other| other == name);
-        let chosen = match self.role {
-            Role::Client => ours.clone().find(|name| has(name)),
-            Role::Server => theirs
-                .clone()
-                .find_map(|name| ours.clone().find(|own| *own == name)),
-        };
-        chosen.ok_or(Error::NoCommonAlgorithm(kind))
-    }
-}
-
-fn find<T: Copy>(list: &[T], is: impl Fn(&T) -> bool) -> Result<T, Error> {
-    list.iter()
-        .copied()
-        .find(is)
-        .ok_or(Error::NoCommonAlgorithm("algorithm"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -587,117 +465,5 @@ mod tests {
         context.put(&[1; 32]);
         context.put(&long[..32]);
         assert_eq!(finish(context), long[32..]);
-    }
-
-    fn offer(role: Role) -> Proposal {
-        Proposal {
-            role,
-            ciphers: Cipher::preferred(),
-            host_keys: HostKeyAlgorithm::ALL.to_vec(),
-        }
-    }
-
-    /// A peer's KEXINIT with these lists.
-    fn kexinit(kex: &str, keys: &str, cipher: &str, compression: &str, guess: bool) -> Vec<u8> {
-        let mut out = vec![msg::KEXINIT];
-        out.put(&[9; 16]);
-        for list in [
-            kex,
-            keys,
-            cipher,
-            cipher,
-            "",
-            "",
-            compression,
-            compression,
-            "",
-            "",
-        ] {
-            out.put_string(list.as_bytes());
-        }
-        out.put_bool(guess);
-        out.put_u32(0);
-        out
-    }
-
-    #[test]
-    fn two_of_us_agree() {
-        let [client, server] = [Role::Client, Role::Server].map(offer);
-        let here = client.agree(&server.message(true).unwrap()).unwrap();
-        let there = server.agree(&client.message(true).unwrap()).unwrap();
-        assert_eq!(here, there);
-        assert!(here.strict);
-        assert_eq!(here.host_key, HostKeyAlgorithm::EcdsaP256);
-        assert!(
-            !client
-                .agree(&server.message(false).unwrap())
-                .unwrap()
-                .strict
-        );
-    }
-
-    #[test]
-    fn the_clients_order_decides() {
-        let theirs = kexinit(
-            "curve25519-sha256",
-            "rsa-sha2-512,ssh-ed25519",
-            "aes256-gcm@openssh.com,chacha20-poly1305@openssh.com",
-            "zlib,none",
-            false,
-        );
-        let client = offer(Role::Client).agree(&theirs).unwrap();
-        assert_eq!(client.host_key, HostKeyAlgorithm::Ed25519);
-        let server = offer(Role::Server).agree(&theirs).unwrap();
-        assert_eq!(server.host_key, HostKeyAlgorithm::RsaSha512);
-        assert_eq!(server.client_to_server, Cipher::Aes256Gcm);
-    }
-
-    #[test]
-    fn what_is_not_offered_is_refused() {
-        let good = [
-            "curve25519-sha256",
-            "ssh-ed25519",
-            "aes128-gcm@openssh.com",
-            "none",
-        ];
-        let bad = [
-            ("diffie-hellman-group1-sha1", "key exchange"),
-            ("ssh-rsa", "host key algorithm"),
-            ("aes128-ctr,3des-cbc,none", "cipher"),
-            ("zlib", "compression"),
-        ];
-        for role in [Role::Client, Role::Server] {
-            for (at, (name, kind)) in bad.into_iter().enumerate() {
-                let mut lists = good;
-                lists[at] = name;
-                let theirs = kexinit(lists[0], lists[1], lists[2], lists[3], false);
-                assert_eq!(
-                    offer(role).agree(&theirs),
-                    Err(Error::NoCommonAlgorithm(kind))
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn a_guess_is_right_only_when_both_lists_begin_alike() {
-        let guess = |kex, keys| {
-            let theirs = kexinit(kex, keys, "aes128-gcm@openssh.com", "none", true);
-            offer(Role::Server).agree(&theirs).unwrap().wrong_guess
-        };
-        assert!(!guess("curve25519-sha256", "ecdsa-sha2-nistp256"));
-        assert!(guess(
-            "ecdh-sha2-nistp256,curve25519-sha256",
-            "ecdsa-sha2-nistp256"
-        ));
-        assert!(guess("curve25519-sha256", "ssh-ed25519"));
-    }
-
-    #[test]
-    fn every_cut_is_an_error() {
-        let whole = offer(Role::Client).message(true).unwrap();
-        for end in 0..whole.len() {
-            assert!(offer(Role::Server).agree(&whole[..end]).is_err());
-        }
     }
 }

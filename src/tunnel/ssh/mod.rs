@@ -27,23 +27,24 @@
 //!
 //! - The reading thread: read into [`Reader::space`], [`Reader::mark_filled`], then
 //!   [`Reader::next`] until it answers none.
-//! - Whoever writes: [`Writer::fill`], write [`Writer::output`], [`Writer::advance`], wake the
+//! - The writing thread: [`Writer::fill`], write [`Writer::output`], [`Writer::advance`], wake the
 //!   streams of [`Writer::woken`]; again, until `fill` answers false. It is to be done after
 //!   every call that may have queued something: [`Session::has_output`].
-//! - `lock` arguments are closures that answer a guard: of a mutex, or, where there is one
+//! - `lock` arguments are closures that return a guard: of a mutex, or, where there is one
 //!   thread, `|| session.borrow_mut()` of a `RefCell`.
 
 mod auth;
 mod channel;
 mod channels;
-mod cipher;
 mod config;
 mod error;
 mod event;
 mod hostkey;
 mod kex;
 mod names;
+mod negotiate;
 mod output;
+mod packet;
 mod reader;
 mod session;
 mod window;
@@ -55,14 +56,36 @@ mod corpus_tests;
 #[cfg(test)]
 mod tests;
 
-pub use cipher::Cipher;
-pub use config::ChannelLimits;
-pub use config::Config;
+pub use config::{ChannelLimits, Config};
 pub use error::{ChannelOpenFailure, DisconnectReason, Error};
 pub use event::Event;
 pub use hostkey::{HostKey, HostKeyAlgorithm, KeyKind, ServerKey};
 pub use names::{ChannelId, RequestId};
+pub use packet::Cipher;
 pub use reader::Reader;
 pub use session::Session;
 pub use writer::Writer;
-pub use writer::{client, server};
+
+use std::sync::Arc;
+
+use names::Role;
+
+/// The client's end of a new connection. Its first output waits already.
+pub fn client(config: &Config) -> Result<(Session, Reader, Writer), Error> {
+    ends(Role::Client, config, Arc::from([]))
+}
+
+/// The server's end of a new connection. `keys` holds one host key of each kind.
+pub fn server(config: &Config, keys: Arc<[ServerKey]>) -> Result<(Session, Reader, Writer), Error> {
+    ends(Role::Server, config, keys)
+}
+
+fn ends(
+    role: Role,
+    config: &Config,
+    keys: Arc<[ServerKey]>,
+) -> Result<(Session, Reader, Writer), Error> {
+    let session = Session::new(role, config, keys)?;
+    let reader = Reader::new(role, config.rekey_bytes);
+    Ok((session, reader, Writer::new()))
+}

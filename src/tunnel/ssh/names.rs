@@ -1,4 +1,4 @@
-//! The protocol's numbers and names, each with where it is defined.
+//! The protocol's numbers and names, each with its source, and the types that name channels, requests and ends.
 
 use std::fmt;
 

@@ -13,9 +13,11 @@
 
 use std::collections::VecDeque;
 
-use super::cipher::SealingKey;
-use super::cipher::{Form, Framer, OVERHEAD};
 use super::config;
+use super::packet::{Form, Framer, OVERHEAD, SealingKey};
+
+/// Bytes of a chunk: a batch, and what framing and the message's head add to its two packets.
+const CHUNK: usize = config::BATCH + 2 * (OVERHEAD + 16);
 
 /// New keys for the direction outward, from the packet after NEWKEYS on.
 pub(super) struct SealKeys {
@@ -34,7 +36,7 @@ pub(super) struct Batch {
     pub(super) keys: Option<SealKeys>,
 }
 
-/// Whole bulk packets, and whose they are.
+/// Whole bulk packets, and the bytes of each channel in them.
 #[derive(Default)]
 struct Chunk {
     bytes: Vec<u8>,
@@ -97,7 +99,7 @@ impl Output {
         self.framer.frame(&mut last.bytes, self.form, &[message]);
     }
 
-    /// From now on only messages of the key exchange pass (RFC 4253 §7.1).
+    /// Lets only messages of the key exchange pass from now on (RFC 4253 §7.1).
     pub(super) fn hold(&mut self) {
         self.held = true;
     }
@@ -226,9 +228,6 @@ impl Output {
         true
     }
 }
-
-/// Bytes of a chunk: a batch, and what framing and the message's head add to its two packets.
-const CHUNK: usize = config::BATCH + 2 * (OVERHEAD + 16);
 
 impl Chunk {
     fn roomy() -> Self {

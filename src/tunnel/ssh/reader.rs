@@ -1,4 +1,4 @@
-//! The opening half: finds packets in the input, opens them in place, and sorts them.
+//! The opening half: reads the identification, finds packets in the input, opens them in place, and sorts them.
 //!
 //! Channel data is dealt with here alone, without the session's lock: each channel's allowance
 //! is copied when first needed, and again when it seems used up. All else goes to the session.
@@ -10,13 +10,17 @@ use std::time::Instant;
 
 use zeroize::{Zeroize, Zeroizing};
 
-use super::cipher::{LENGTH, OpeningKey, TAG};
 use super::error::Error;
 use super::event::Event;
 use super::names::{ChannelId, Role, msg};
+use super::packet::{LENGTH, OpeningKey, TAG};
 use super::session::{Message, Session};
 use super::wire::{Fields, wide};
-use super::{cipher, config};
+use super::{config, packet};
+
+/// Start of an identification. A chisel peer leaves the version out, so no more can be required.
+const PREFIX: &[u8] = b"SSH-";
+const UNKNOWN_CHANNEL: Error = Error::Protocol("a message names a channel that is not open");
 
 /// Lock of the session for a caller of [`Reader::next`].
 trait SessionLock {
@@ -29,25 +33,25 @@ impl<S: DerefMut<Target = Session>, F: FnMut() -> S> SessionLock for F {
     }
 }
 
-/// Opens input. Owned by whoever reads the stream.
+/// Opens input. Owned by the thread that reads the stream.
 pub struct Reader {
     role: Role,
     input: Input,
     state: ReaderState,
     open: Option<OpeningKey>,
-    /// Of the next packet (RFC 4253 §6.4).
+    /// Number of the next packet (RFC 4253 §6.4).
     sequence: u32,
     /// The next packet's length, once known.
     length: Option<usize>,
     /// Packets since the beginning, or since the first keys; counted until the login is done.
     early: u32,
-    /// Strict key exchange was agreed.
+    /// True if strict key exchange was agreed.
     strict: bool,
-    /// The peer has sent KEXINIT, and not yet NEWKEYS.
+    /// True if the peer has sent KEXINIT, and not yet NEWKEYS.
     exchanging: bool,
     logged_in: bool,
     flows: HashMap<u32, ChannelFlow>,
-    /// Bytes opened under the present keys, to the next exchange that they are cause for.
+    /// Bytes opened under the present keys; counted from zero again when they cause a key exchange.
     received: u64,
     /// Bytes opened under the present keys.
     under_keys: u64,
@@ -59,7 +63,7 @@ pub struct Reader {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReaderState {
-    /// So many lines came before the identification.
+    /// Lines so far, before the identification.
     Ident(usize),
     Packets,
     Failed,
@@ -95,18 +99,18 @@ impl Reader {
         }
     }
 
-    /// Where bytes from the stream may be put; empty when [`Reader::next`] must first take some out.
+    /// Space for bytes from the stream; empty when [`Reader::next`] must first take some out.
     pub fn space(&mut self) -> &mut [u8] {
         self.wipe();
         self.input.space()
     }
 
-    /// So many bytes were put into [`Reader::space`].
+    /// Notes the number of bytes that were put into [`Reader::space`].
     pub fn mark_filled(&mut self, bytes: usize) {
         self.input.mark_filled(bytes);
     }
 
-    /// Copies bytes from the stream; answers how many there was room for.
+    /// Copies bytes from the stream; returns the number that there was room for.
     pub fn feed(&mut self, mut bytes: &[u8]) -> usize {
         let count = bytes.read(self.space()).expect("a slice is read");
         self.mark_filled(count);
@@ -160,7 +164,7 @@ impl Reader {
         }
     }
 
-    /// RFC 4253 §4.2; whether a line was dealt with.
+    /// Reads a line up to the identification (RFC 4253 §4.2); false if it is incomplete.
     fn ident(&mut self, lines: usize, lock: &mut impl SessionLock) -> Result<bool, Error> {
         let (state, length) = match line(self.input.pending(), self.role)? {
             Line::Partial => (ReaderState::Ident(lines), 0),
@@ -178,7 +182,7 @@ impl Reader {
         Ok(length > 0)
     }
 
-    /// Opens the next packet (RFC 4253 §6) and answers where its payload lies.
+    /// Opens the next packet (RFC 4253 §6); returns the range of its payload.
     fn packet(&mut self) -> Result<Option<Range<usize>>, Error> {
         let Some(length) = self.length()? else {
             return Ok(None);
@@ -190,7 +194,7 @@ impl Reader {
         if let Some(open) = &mut self.open {
             open.open(self.sequence, packet)?;
         }
-        let payload = cipher::payload(packet, length)?;
+        let payload = packet::payload(packet, length)?;
         let size = packet.len();
         self.input.skip(size);
         self.length = None;
@@ -288,7 +292,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Where a message's data lies, which is its last field; counts it (RFC 4254 §5.2).
+    /// Range of a message's data, its last field; counts it (RFC 4254 §5.2).
     fn data(
         &mut self,
         payload: Range<usize>,
@@ -418,7 +422,7 @@ impl Reader {
         self.input.all()
     }
 
-    /// Passwords do not stay in the buffer.
+    /// Wipes a password from the buffer.
     fn wipe(&mut self) {
         if let Some(secret) = self.secret.take() {
             self.input.at_mut(secret).zeroize();
@@ -432,21 +436,19 @@ impl Drop for Reader {
     }
 }
 
-const UNKNOWN_CHANNEL: Error = Error::Protocol("a message names a channel that is not open");
-
 /// A line of the input.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+enum Line<'a> {
     /// Not complete yet.
     Partial,
     /// Text before the identification, this long with its end.
     Preface(usize),
-    /// The identification without its end, and how long it is with it.
+    /// The identification without its end, and its length with it.
     Ident(&'a [u8], usize),
 }
 
 /// Looks at the first line. Only a server may send others before its identification.
-pub(super) fn line(input: &[u8], role: Role) -> Result<Line<'_>, Error> {
+fn line(input: &[u8], role: Role) -> Result<Line<'_>, Error> {
     let head = input.get(..config::MAX_IDENT).unwrap_or(input);
     let Some(end) = head.iter().position(|byte| *byte == b'\n') else {
         let is_other = role == Role::Server && !could_be_ident(head);
@@ -466,19 +468,17 @@ pub(super) fn line(input: &[u8], role: Role) -> Result<Line<'_>, Error> {
     }
 }
 
-/// A chisel peer leaves the version out, so that nothing more can be asked for.
-const PREFIX: &[u8] = b"SSH-";
-
 fn could_be_ident(head: &[u8]) -> bool {
     head.iter().zip(PREFIX).all(|(have, want)| have == want)
 }
 
-/// A buffer that is compacted when its end is near, and grows while reads fill it: whoever has not signed in holds little.
-pub(super) struct Input {
+/// A buffer that is compacted when its end is near, and grows while reads fill it: a peer that has not logged in holds
+/// little.
+struct Input {
     bytes: Zeroizing<Vec<u8>>,
     start: usize,
     end: usize,
-    /// The last read has filled it.
+    /// True if the last read has filled it.
     was_filled: bool,
 }
 
@@ -488,10 +488,10 @@ impl Input {
     const LEAST_SPACE: usize = 64 * 1024;
     /// Bytes that it begins with. Default 8 KiB: more than a handshake sends at once.
     const FIRST: usize = 8 * 1024;
-    /// It grows to so many times its size.
+    /// Factor by which it grows.
     const GROWTH: usize = 4;
 
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self {
             bytes: Zeroizing::new(vec![0; Self::FIRST]),
             start: 0,
@@ -500,7 +500,7 @@ impl Input {
         }
     }
 
-    pub(super) fn space(&mut self) -> &mut [u8] {
+    fn space(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         } else if self.bytes.len() - self.end < Self::LEAST_SPACE && self.start > 0 {
@@ -519,39 +519,38 @@ impl Input {
             .expect("the end lies in the buffer")
     }
 
-    pub(super) fn mark_filled(&mut self, bytes: usize) {
+    fn mark_filled(&mut self, bytes: usize) {
         self.end = (self.end + bytes).min(self.bytes.len());
         self.was_filled = self.end == self.bytes.len();
     }
 
-    /// All that waits.
-    pub(super) fn pending(&self) -> &[u8] {
+    /// The waiting bytes.
+    fn pending(&self) -> &[u8] {
         self.at(self.start..self.end)
     }
 
-    /// The first `count` bytes that wait, and where they are; none when there are fewer.
-    pub(super) fn front(&mut self, count: usize) -> Option<(&mut [u8], usize)> {
+    /// The first `count` waiting bytes, and their position; none when there are fewer.
+    fn front(&mut self, count: usize) -> Option<(&mut [u8], usize)> {
         let start = self.start;
         let bytes = self.at_mut(start..self.end).get_mut(..count)?;
         Some((bytes, start))
     }
 
-    /// The first `count` bytes have been dealt with; they stay where they are until
-    /// [`Input::space`].
-    pub(super) fn skip(&mut self, count: usize) {
+    /// Removes the first `count` bytes; they stay in the buffer until [`Input::space`].
+    fn skip(&mut self, count: usize) {
         self.start = (self.start + count).min(self.end);
     }
 
-    pub(super) fn at(&self, range: Range<usize>) -> &[u8] {
+    fn at(&self, range: Range<usize>) -> &[u8] {
         self.bytes.get(range).expect("a range of the buffer")
     }
 
-    pub(super) fn at_mut(&mut self, range: Range<usize>) -> &mut [u8] {
+    fn at_mut(&mut self, range: Range<usize>) -> &mut [u8] {
         self.bytes.get_mut(range).expect("a range of the buffer")
     }
 
     #[cfg(test)]
-    pub(super) fn all(&self) -> &[u8] {
+    fn all(&self) -> &[u8] {
         &self.bytes
     }
 }

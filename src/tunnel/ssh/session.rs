@@ -13,14 +13,13 @@ use std::time::{Duration, Instant};
 
 use super::auth::Auth;
 use super::channels::Channels;
-use super::config;
-use super::config::Config;
+use super::config::{self, Config};
 use super::error::{ChannelOpenFailure, DisconnectReason, Error};
 use super::event::Event;
 use super::hostkey::ServerKey;
-use super::kex::Proposal;
 use super::kex::{KeyExchange, OpenKeys};
 use super::names::{ChannelId, RequestId, Role, msg};
+use super::negotiate::Proposal;
 use super::output::{Batch, Output};
 use super::wire::{Fields, Put, capped, printable, wide};
 
@@ -37,16 +36,16 @@ pub struct Session {
     rekey_time: Duration,
     /// Bytes taken by the writer under the present keys.
     sent: u64,
-    /// Since when the present keys are in use.
+    /// Time at which the present keys came into use.
     keys_since: Option<Instant>,
     /// Bytes taken by the writer since then.
     moved: u64,
-    /// When the idle key exchanges so far would have been over at the pace that is allowed.
+    /// Time at which the idle key exchanges so far would have been over at the allowed pace.
     rekeys_paced: Option<Instant>,
     ended: bool,
 }
 
-/// A packet's payload, and where it stood.
+/// A packet's payload, with its number and time.
 #[derive(Clone, Copy)]
 pub(super) struct Message<'a> {
     pub(super) payload: &'a [u8],
@@ -236,7 +235,7 @@ impl Session {
         self.channels.refuse(channel, why, text, &mut self.out)
     }
 
-    /// Sends data on a channel; answers how much of it was taken. When that is less than all,
+    /// Sends data on a channel; returns the number of bytes taken. When that is less than all,
     /// keep the rest until the channel is named writable: by [`Event::Writable`], or by
     /// [`Writer::woken`](super::Writer::woken).
     pub fn write(&mut self, channel: ChannelId, data: &[u8]) -> Result<usize, Error> {
@@ -251,8 +250,8 @@ impl Session {
         self.channels.window(channel)
     }
 
-    /// Notes that received data has been used: the peer may send as much again. [`Error::Flooded`] when it
-    /// does so without reading that it may; the connection is then to be ended.
+    /// Notes that received data has been used: the peer may send as much again. [`Error::Flooded`] if it goes on
+    /// sending without reading these grants; the connection is then to be ended.
     pub fn consume(&mut self, channel: ChannelId, bytes: usize, now: Instant) -> Result<(), Error> {
         self.check_alive()?;
         let round_trip = self.requests.round_trip();
@@ -292,7 +291,7 @@ impl Session {
 
 // Methods for the writer.
 impl Session {
-    /// Takes the next batch, and notes in `woken` who may write again.
+    /// Takes the next batch, and adds the channels that may write again to `woken`.
     pub(super) fn take(
         &mut self,
         batch: &mut Batch,
@@ -321,7 +320,7 @@ impl Session {
 
 // Methods for the reader.
 impl Session {
-    /// The peer has sent NEWKEYS (RFC 4253 §7.3), and so many bytes under the keys before.
+    /// Takes new keys into use: the peer has sent NEWKEYS (RFC 4253 §7.3), and `received` bytes under the keys before.
     pub(super) fn new_keys(
         &mut self,
         payload: &[u8],
@@ -337,7 +336,7 @@ impl Session {
         self.kex.finish(again)
     }
 
-    /// One more exchange that the peer wanted of keys which were hardly used. Each costs as much as a login.
+    /// Counts an exchange that the peer began though the keys were hardly used. Each costs as much as a login.
     fn pace_rekeys(&mut self, now: Instant) -> Result<(), Error> {
         let paced = self.rekeys_paced.map_or(now, |paced| paced.max(now));
         self.rekeys_paced = Some(paced + config::REKEY_PAUSE);
@@ -352,7 +351,7 @@ impl Session {
         self.auth.awaits_answer() && !self.ended
     }
 
-    /// The peer has sent CLOSE, after so many bytes of data.
+    /// Handles CLOSE of the peer, after `sent` bytes of data.
     pub(super) fn peer_close(&mut self, channel: u32, sent: u64) -> Result<Event<'static>, Error> {
         self.channels.peer_close(channel, sent, &mut self.out)
     }
@@ -387,7 +386,7 @@ impl Session {
         Ok(event)
     }
 
-    /// Checks that the peer reads what it is told, instead of filling memory with it.
+    /// Checks that the peer reads its answers, instead of filling memory with them.
     fn check_answers(&self) -> Result<(), Error> {
         if self.out.answers() > config::URGENT_QUEUE {
             return Err(Error::Flooded);
@@ -442,20 +441,19 @@ fn disconnected(mut fields: Fields<'_>) -> Result<Event<'static>, Error> {
 
 /// The requests of both sides that await their answer.
 #[derive(Default)]
-pub(super) struct GlobalRequests {
+struct GlobalRequests {
     ours: VecDeque<(RequestId, Instant)>,
-    /// Theirs, with the answer where it waits for an earlier one.
+    /// Requests of the peer, with an answer that waits for an earlier one.
     theirs: VecDeque<(RequestId, Option<Vec<u8>>)>,
     next: u64,
-    /// The last ones. Their least is closest to the network's own: the others have waited
-    /// behind data.
+    /// The last round trips. The least is closest to the network's own: the others have waited behind data.
     round_trips: [Option<Duration>; 8],
     answers: usize,
 }
 
 impl GlobalRequests {
-    /// This side asks.
-    pub(super) fn request(
+    /// Sends a request of this side.
+    fn request(
         &mut self,
         name: &str,
         data: &[u8],
@@ -478,12 +476,12 @@ impl GlobalRequests {
     }
 
     /// Requests of this side that await their answer.
-    pub(super) fn unanswered(&self) -> usize {
+    fn unanswered(&self) -> usize {
         self.ours.len()
     }
 
-    /// This side answers; the answer waits for those to earlier requests.
-    pub(super) fn reply(
+    /// Answers a request of the peer; the answer waits for those to earlier requests.
+    fn reply(
         &mut self,
         id: RequestId,
         success: bool,
@@ -511,7 +509,7 @@ impl GlobalRequests {
     }
 
     /// The least round trip among the last answers; absent before the first.
-    pub(super) fn round_trip(&self) -> Option<Duration> {
+    fn round_trip(&self) -> Option<Duration> {
         self.round_trips.iter().flatten().min().copied()
     }
 
@@ -520,8 +518,8 @@ impl GlobalRequests {
         RequestId(self.next)
     }
 
-    /// The peer asks.
-    pub(super) fn asked<'a>(&mut self, mut fields: Fields<'a>) -> Result<Event<'a>, Error> {
+    /// Handles a request of the peer.
+    fn asked<'a>(&mut self, mut fields: Fields<'a>) -> Result<Event<'a>, Error> {
         let name = fields.name(config::MAX_NAME)?;
         let wants_reply = fields.boolean()?;
         if wants_reply && self.theirs.len() >= config::MAX_REQUESTS {
@@ -533,8 +531,8 @@ impl GlobalRequests {
         Ok(Event::GlobalRequest { id, name, data })
     }
 
-    /// The peer answers. RFC 4254 §4: in the order of the requests.
-    pub(super) fn answered<'a>(
+    /// Handles an answer of the peer, which come in the order of the requests (RFC 4254 §4).
+    fn answered<'a>(
         &mut self,
         success: bool,
         data: &'a [u8],

@@ -32,7 +32,7 @@ const SMALL: u64 = 1024 * 1024;
 /// one for a sender in bursts, which uses no more than the window less a grant in a round
 /// trip, and one to grow into.
 const TRIPS_AHEAD: u64 = 3;
-/// Part of a window after which what was consumed is granted anew. Default a quarter: a sender
+/// Part of a window, as a divisor, after which consumed bytes are granted again. Default a quarter: a sender
 /// at the window's end sends on with three quarters of it, and a grant costs some 40 bytes.
 const GRANT_AFTER: u64 = 4;
 
@@ -109,7 +109,7 @@ pub(super) struct Window {
     granted: u64,
     consumed: u64,
     size: u64,
-    /// When the window was last moved, and what had been consumed then.
+    /// Time of the last measurement, and the bytes consumed by then.
     mark: Option<(Instant, u64)>,
     ended: bool,
 }
@@ -141,7 +141,7 @@ impl Window {
         self.size
     }
 
-    /// `count` received bytes have been used; answers what to grant now, if anything.
+    /// Notes that `count` received bytes have been used; returns the bytes to grant now, if any.
     pub(super) fn consume(
         &mut self,
         count: u64,
@@ -192,7 +192,7 @@ impl Window {
         u32::try_from(more).ok().filter(|more| *more > 0)
     }
 
-    /// The peer sends no more: only what it has sent stays charged.
+    /// Notes that the peer sends no more: only the bytes that it has sent stay charged.
     pub(super) fn end(&mut self, received: u64, budget: &mut WindowBudget) {
         self.ended = true;
         let unused = self.granted.saturating_sub(received.max(self.consumed));
@@ -200,7 +200,7 @@ impl Window {
         budget.give_back(unused);
     }
 
-    /// Nothing received is held any more.
+    /// Notes that no received bytes are held any more.
     pub(super) fn release(&mut self, budget: &mut WindowBudget) {
         let held = self.granted - self.consumed;
         self.consumed = self.granted;

@@ -2,6 +2,8 @@
 
 use super::error::Error;
 
+const TRUNCATED: Error = Error::Protocol("a message ends too early");
+
 /// Reads values from the front of a message.
 #[derive(Debug, Clone)]
 pub(super) struct Fields<'a> {
@@ -86,7 +88,7 @@ impl<'a> Fields<'a> {
         Ok(bytes.get(zeros..).expect("counted in it"))
     }
 
-    /// Nothing may follow.
+    /// Checks that nothing follows.
     pub(super) fn end(self) -> Result<(), Error> {
         match self.rest {
             [] => Ok(()),
@@ -94,8 +96,6 @@ impl<'a> Fields<'a> {
         }
     }
 }
-
-const TRUNCATED: Error = Error::Protocol("a message ends too early");
 
 /// Appends values to a message.
 pub(super) trait Put {

@@ -1,19 +1,14 @@
 //! The sealing half: takes framed packets from the session and makes them ready to write.
 
 use std::ops::DerefMut;
-use std::sync::Arc;
 
-use super::cipher;
-use super::cipher::{Form, SealingKey};
-use super::config::Config;
 use super::error::Error;
-use super::hostkey::ServerKey;
-use super::names::{ChannelId, Role};
+use super::names::ChannelId;
 use super::output::Batch;
-use super::reader::Reader;
+use super::packet::{self, Form, SealingKey};
 use super::session::Session;
 
-/// Seals output, outside the session's lock. Owned by whoever writes the stream.
+/// Seals output, outside the session's lock. Owned by the thread that writes the stream.
 pub struct Writer {
     batch: Batch,
     /// Bytes of the batch that have been written.
@@ -35,8 +30,8 @@ impl Writer {
     }
 
     /// Takes and seals the next batch, of about 64 KiB at most, unless one is still being
-    /// written; false when there is nothing to write. `lock` is called once, and what it
-    /// answers is dropped before anything is encrypted.
+    /// written; false when there is nothing to write. `lock` is called once, and its guard
+    /// is dropped before anything is encrypted.
     pub fn fill<S: DerefMut<Target = Session>>(
         &mut self,
         lock: impl FnOnce() -> S,
@@ -61,7 +56,7 @@ impl Writer {
             .expect("written so far")
     }
 
-    /// So many bytes of [`Writer::output`] have been written.
+    /// Notes the number of bytes of [`Writer::output`] that have been written.
     pub fn advance(&mut self, bytes: usize) {
         self.written = (self.written + bytes).min(self.batch.bytes.len());
     }
@@ -84,7 +79,7 @@ impl Writer {
         };
         let mut rest = self.batch.bytes.as_mut_slice();
         while !rest.is_empty() {
-            let (packet, after) = cipher::next_packet(rest, form)?;
+            let (packet, after) = packet::next_packet(rest, form)?;
             if let Some(seal) = &mut self.seal {
                 seal.seal(self.sequence, packet)?;
             }
@@ -100,24 +95,4 @@ impl Writer {
         }
         Ok(())
     }
-}
-
-/// The client's end of a new connection. Its first output waits already.
-pub fn client(config: &Config) -> Result<(Session, Reader, Writer), Error> {
-    ends(Role::Client, config, Arc::from([]))
-}
-
-/// The server's end of a new connection. `keys` holds one host key of each kind.
-pub fn server(config: &Config, keys: Arc<[ServerKey]>) -> Result<(Session, Reader, Writer), Error> {
-    ends(Role::Server, config, keys)
-}
-
-fn ends(
-    role: Role,
-    config: &Config,
-    keys: Arc<[ServerKey]>,
-) -> Result<(Session, Reader, Writer), Error> {
-    let session = Session::new(role, config, keys)?;
-    let reader = Reader::new(role, config.rekey_bytes);
-    Ok((session, reader, Writer::new()))
 }

@@ -1,4 +1,4 @@
-//! The client's way to a WebSocket.
+//! The client's way to a WebSocket: resolver, TCP, proxy, TLS and upgrade.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -10,44 +10,51 @@ use tungstenite::protocol::Role;
 
 use super::endpoint::Endpoint;
 use super::error::{ConnectStage, DialError};
-use super::frames::{
-    CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_INTERIM, MAX_RESOLVERS, RESOLVE_TIMEOUT,
-};
-use super::handshake::{HandshakeError, HandshakeStream};
+use super::handshake::{HANDSHAKE_TIMEOUT, HandshakeError, HandshakeStream};
 use super::proxy::{Proxy, ProxyChoice, ProxyKind};
 use super::reader::WsReader;
 use super::shared_socket::WsWriter;
-use super::socket::WaitError;
-use super::socket::{Cancel, Wake};
+use super::socket::{Cancel, WaitError, Wake};
 use super::tls::Tls;
 use super::upgrade::{Header, UpgradeAnswer};
-use super::{proxy, socket, tls, upgrade};
+use super::{proxy, socket, socks, tls, upgrade};
 use crate::net::AddressClass;
-use crate::net::authority::authority;
-use crate::net::authority::{known, resolve as net_resolve};
+use crate::net::authority::{authority, known, resolve as net_resolve};
 use crate::sync::{Permits, Thread, spawn};
 
-/// How to get to a server; the default is: no extra headers, the proxy of the environment, the
-/// server's certificate verified.
+/// Time to find the addresses of a host. Default 10 s: a resolver's own retry lies within.
+pub const RESOLVE_TIMEOUT: Duration = crate::limits::RESOLVE_TIMEOUT;
+/// Time for TCP connects to all addresses of a host together. Default 10 s.
+pub const CONNECT_TIMEOUT: Duration = crate::limits::CONNECT_TIMEOUT;
+/// Interim answers (status 1xx) accepted before the answer. Default 4: none is usual.
+const MAX_INTERIM: usize = 4;
+/// Resolver threads of the process at once, those included that nobody waits for any more.
+/// Default 16: a resolver that hangs must not collect threads.
+const MAX_RESOLVERS: usize = 16;
+
+/// Resolver threads alive.
+static RESOLVERS: LazyLock<Permits> = LazyLock::new(Permits::default);
+
+/// Options for dialling a server. Default: no extra headers, the proxy of the environment, the server's certificate
+/// verified.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DialOptions {
     /// Sent along with the upgrade.
     pub headers: Vec<Header>,
-    /// Which proxy is used.
+    /// Proxy to use.
     pub proxy: ProxyChoice,
-    /// Which certificates are accepted.
+    /// Certificates to accept.
     pub tls: Tls,
-    /// How long each stage may take.
+    /// Time limits of the stages.
     pub timeouts: Timeouts,
-    /// How far inside the network the server may lie, where somebody else than the user has named it; none for
-    /// anywhere.
+    /// Innermost class of the server's address, if somebody else than the user has named it; none for any.
     pub innermost: Option<AddressClass>,
     /// Start of a line that must have come before the WebSocket is a success; none to leave that to its reader.
     pub greeting: Option<&'static str>,
 }
 
-/// How long each stage may take.
+/// Time limits of the stages.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Timeouts {
@@ -90,7 +97,7 @@ pub fn dial(
     let has_proxy = proxy.is_some();
     let mut addresses = resolve(host, port, options.timeouts.resolve, cancel)
         .map_err(|error| of_proxy(error, has_proxy))?;
-    // The names behind a proxy are the proxy's to resolve, and its network is what it leads to.
+    // Behind a proxy, the proxy resolves names, in its own network.
     if let Some(innermost) = options.innermost.filter(|_| proxy.is_none()) {
         addresses = judged(host, addresses, innermost)?;
     }
@@ -123,7 +130,7 @@ fn judge_literal(host: &str, innermost: AddressClass) -> Result<(), DialError> {
     }
 }
 
-/// Those that may be dialled, of a name that has any: what is judged here is what is dialled.
+/// Keeps the addresses of a name that may be dialled, at least one. The judged addresses are those that are dialled.
 fn judged(
     host: &str,
     addresses: Vec<SocketAddr>,
@@ -142,7 +149,7 @@ fn judged(
     }
 }
 
-/// Tries one address after the other; each gets its share of what time is left.
+/// Tries one address after the other; each gets its share of the time left.
 fn connect(
     to: &str,
     addresses: &[SocketAddr],
@@ -200,7 +207,7 @@ fn handshake(
         match proxy.kind() {
             ProxyKind::Http => ask_proxy(&mut stream, proxy, target, explain(ConnectStage::Proxy))?,
             ProxyKind::Socks5 => {
-                proxy::connect(&mut stream, proxy, target, explain(ConnectStage::Proxy))?;
+                socks::connect(&mut stream, proxy, target, explain(ConnectStage::Proxy))?;
             }
         }
         // The server never speaks first: these bytes are the proxy's.
@@ -281,13 +288,8 @@ fn explained(failure: HandshakeError, stage: ConnectStage, after: Duration) -> D
     }
 }
 
-type Answer = std::io::Result<Vec<SocketAddr>>;
-
-/// Resolver threads alive.
-static RESOLVERS: LazyLock<Permits> = LazyLock::new(Permits::default);
-
-/// All addresses of `host`, in the resolver's order (RFC 6724).
-pub(super) fn resolve(
+/// Returns all addresses of `host`, in the resolver's order (RFC 6724).
+fn resolve(
     host: &str,
     port: u16,
     timeout: Duration,
@@ -304,8 +306,10 @@ pub(super) fn resolve(
     ask(host, port, timeout, cancel)?.map_err(|error| problem(error.to_string()))
 }
 
-/// The system's resolver cannot be interrupted: it works on a thread that is left behind when
-/// it takes too long or nobody wants the answer any more.
+type Answer = io::Result<Vec<SocketAddr>>;
+
+/// Asks the system's resolver. It cannot be interrupted, so it works on a thread that is left behind when it takes too
+/// long or the dial is cancelled.
 fn ask(host: &str, port: u16, timeout: Duration, cancel: &Cancel) -> Result<Answer, DialError> {
     let (answer, answered) = bounded(2);
     let query = (host.to_owned(), port);
@@ -333,14 +337,13 @@ fn start(
 ) -> Result<(), DialError> {
     let permit = RESOLVERS.take(MAX_RESOLVERS).ok_or_else(|| {
         let hanging = "too many pending name lookups: is the name server reachable?";
-        DialError::Resources(std::io::Error::other(hanging))
+        DialError::Resources(io::Error::other(hanging))
     })?;
     spawn(Thread::TunnelResolve, move || {
         let _permit = permit;
-        // Nobody may be waiting any more.
+        // The caller may wait no more.
         let _ = answer.try_send(Some(query()));
     })
-    .map(drop)
     .map_err(DialError::Resources)
 }
 

@@ -40,7 +40,7 @@ impl fmt::Display for ConnectStage {
     }
 }
 
-/// Why [`dial`](super::dial()) has no WebSocket.
+/// Reason that [`dial`](super::dial()) made no WebSocket.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DialError {
@@ -59,20 +59,20 @@ pub enum DialError {
         /// True if it is the proxy's.
         is_proxy: bool,
     },
-    /// Every address of the host lies further inside the network than whoever named it may lead.
+    /// Every address of the host is further inside the network than the server that named it may lead.
     TooFarInside {
         /// The host.
         host: String,
         /// One of its addresses.
         address: IpAddr,
-        /// How far inside it might lie.
+        /// Innermost class that was allowed.
         innermost: AddressClass,
     },
     /// No address took the connection.
     Connect {
         /// Host and port.
         to: String,
-        /// Every address that was tried, with what it answered.
+        /// Every address that was tried, with its error.
         tried: Vec<(SocketAddr, io::Error)>,
         /// True if that is the proxy.
         is_proxy: bool,
@@ -88,7 +88,7 @@ pub enum DialError {
     Broken {
         /// Stage that broke.
         stage: ConnectStage,
-        /// How.
+        /// Its cause.
         error: io::Error,
     },
     /// The proxy wants other credentials.
@@ -118,7 +118,7 @@ pub enum DialError {
     Certificate {
         /// The server's host.
         host: String,
-        /// In what way.
+        /// Its fault.
         problem: CertificateProblem,
     },
     /// TLS failed in another way; often the server speaks none on this port.
@@ -129,7 +129,7 @@ pub enum DialError {
         status: u16,
         /// The phrase beside it.
         reason: String,
-        /// Where it redirects to.
+        /// Target of its redirect.
         location: Option<String>,
     },
     /// The answer is no HTTP, or a 101 that does not fit the request.
@@ -360,7 +360,7 @@ impl std::error::Error for DialError {
     }
 }
 
-/// Why [`accept`](super::handshake()) gave up on a connection. Only the log hears of it.
+/// Reason that [`accept`](super::accept()) gave up on a connection, for the log.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AcceptError {

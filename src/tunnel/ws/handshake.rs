@@ -1,5 +1,5 @@
-//! The stream that handshakes are made over: TCP, then TLS on top; every wait ends at one
-//! deadline, or at once when it is cancelled.
+//! The stream of handshakes, and the server's handshake over it: TCP, then TLS on top. Every wait ends at one deadline,
+//! or at once when it is cancelled.
 
 use std::io;
 use std::net::TcpStream;
@@ -10,10 +10,9 @@ use rustls::Connection;
 use tungstenite::protocol::Role;
 
 use super::error::{AcceptError, ConnectStage};
-use super::frames::{HANDSHAKE_TIMEOUT, MAX_HEAD, WRITE_STALL};
 use super::reader::WsReader;
 use super::shared_socket::WsWriter;
-use super::socket::{Cancel, WaitError, Wake};
+use super::socket::{Cancel, WRITE_STALL, WaitError, Wake};
 use super::tls::ServerTls;
 use super::upgrade::{UpgradeReply, UpgradeRequest};
 use super::{frames, socket, upgrade};
@@ -23,8 +22,15 @@ use crate::http::h1::head::{Head, HeadScan};
 
 /// Bytes of TLS records taken at once. Default 4 KiB: what rustls takes at once.
 const CHUNK: usize = 4096;
+/// Time for the proxy's answer, TLS and the upgrade together. Default 15 s.
+pub const HANDSHAKE_TIMEOUT: Duration = crate::limits::HANDSHAKE_TIMEOUT;
+/// Bytes of a head, request or answer. Default 16 KiB: a tunnel's are below 1 KiB.
+pub const MAX_HEAD: usize = 16 * 1024;
 
-/// Why a handshake failed.
+/// Time in which a client that got an answer instead of a WebSocket may still send. Default 500 ms.
+const LINGER: Duration = Duration::from_millis(500);
+
+/// Reason that a handshake failed.
 #[derive(Debug)]
 pub(super) enum HandshakeError {
     Wait(WaitError),
@@ -47,7 +53,7 @@ pub(super) struct HandshakeStream<'a> {
     wake: &'a Wake,
     deadline: Instant,
     tls: Option<Connection>,
-    /// Received, decrypted, not used yet.
+    /// Bytes that were received and decrypted, and not used yet.
     input: Vec<u8>,
 }
 
@@ -111,7 +117,7 @@ impl<'a> HandshakeStream<'a> {
         }
     }
 
-    /// Receives so many bytes.
+    /// Receives `count` bytes.
     pub(super) fn receive(&mut self, count: usize) -> Result<Vec<u8>, HandshakeError> {
         while self.input.len() < count {
             if self.more()? == 0 {
@@ -137,7 +143,7 @@ impl<'a> HandshakeStream<'a> {
         }
     }
 
-    /// True if something came that nobody has asked for yet.
+    /// True if bytes have come that were not asked for yet.
     pub(super) fn has_input(&self) -> bool {
         !self.input.is_empty()
     }
@@ -251,14 +257,11 @@ impl<'a> HandshakeStream<'a> {
     }
 }
 
-/// Time in which a client that got an answer instead of a WebSocket may still send. Default 500 ms.
-const LINGER: Duration = Duration::from_millis(500);
-
-/// How a server takes connections.
+/// Options of a server for accepting connections.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AcceptOptions {
-    /// Where TLS is spoken, what is shown. Default: plain.
+    /// Certificate and key for TLS. Default: none, which means no TLS.
     pub tls: Option<ServerTls>,
     /// TLS and upgrade together. Default [`HANDSHAKE_TIMEOUT`].
     pub timeout: Duration,
@@ -282,8 +285,7 @@ pub enum Accepted {
     Answered(u16),
 }
 
-/// Makes a WebSocket of a fresh connection, or answers what else was asked for. Blocks; `cancel`
-/// ends it at once.
+/// Makes a WebSocket of a fresh connection, or answers another request on it. Blocks; `cancel` ends it at once.
 pub fn accept(
     socket: TcpStream,
     options: &AcceptOptions,

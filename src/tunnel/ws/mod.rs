@@ -14,18 +14,18 @@
 //!
 //! [`WsReader`] belongs to one thread, [`WsWriter`] to any number. Whole frames are ordered
 //! by one lock, which is held while the socket takes them. The reading half never waits for that
-//! lock nor for the socket to take something: what it has to send (pong, close, TLS's own
-//! messages) it leaves for whoever holds the lock, and sends it itself, as far as that goes
-//! without waiting, when nobody does. So two ends whose socket buffers are full in both
+//! lock nor for the socket to take something: it leaves its messages (pong, close, TLS's own) to
+//! the holder of the lock. If nobody holds it, it sends them itself, as far as that goes without
+//! waiting. So two ends whose socket buffers are full in both
 //! directions go on reading, and nothing can lock up.
 //!
 //! With TLS a second lock guards its state, only ever held for the arithmetic on at most 64 KiB:
 //! the reading half takes ciphertext from the socket before it locks, the writing half gives
 //! ciphertext to the socket after it has unlocked.
 //!
-//! Files: [`dial()`] and [`accept()`] make WebSockets, of the parts `resolve`, `proxy`, `socks`, `tls`, `upgrade`
-//! over a `handshake` stream; `frames` holds the rules of frames, without sockets; `socket` the
-//! system calls; `reader` and `writer` the two halves over one `shared_socket`.
+//! Files: `dial` and `handshake` make WebSockets, the client's and the server's, of the parts `proxy`, `socks`, `tls`
+//! and `upgrade`. `frames` holds the rules of frames, without sockets; `socket` the system calls and [`Cancel`];
+//! `reader` and `shared_socket` the two halves.
 
 mod dial;
 mod endpoint;
@@ -36,22 +36,21 @@ mod proxy;
 mod reader;
 mod shared_socket;
 pub(super) mod socket;
+mod socks;
 mod tls;
 mod upgrade;
 
-pub use dial::{DialOptions, Timeouts, dial};
+pub use dial::{CONNECT_TIMEOUT, DialOptions, RESOLVE_TIMEOUT, Timeouts, dial};
 pub use endpoint::Endpoint;
 pub(crate) use error::NO_NAME;
 pub use error::{AcceptError, CertificateProblem, ConnectStage, DialError, FrameError};
-pub use frames::{
-    CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_FRAME, MAX_HEAD, RESOLVE_TIMEOUT, WRITE_STALL,
-};
-pub use handshake::{AcceptOptions, Accepted, accept, accept_request};
+pub use frames::MAX_FRAME;
+pub use handshake::{AcceptOptions, Accepted, HANDSHAKE_TIMEOUT, MAX_HEAD, accept, accept_request};
 pub(crate) use proxy::ProxyKind;
 pub use proxy::{PROXY_VARIABLES, Proxy, ProxyChoice, environment_proxy, network_variables};
 pub use reader::WsReader;
 pub use shared_socket::{Counters, WsWriter};
-pub use socket::{Cancel, Watch};
+pub use socket::{Cancel, WRITE_STALL, Watch};
 pub(crate) use tls::https_failure;
 pub use tls::{ServerTls, Tls, authorities};
 pub use upgrade::{Header, UpgradeRequest};

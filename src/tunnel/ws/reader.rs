@@ -13,11 +13,15 @@ use tungstenite::protocol::frame::coding::{Control, OpCode};
 
 use super::error::FrameError;
 use super::frames::{self, FrameParser, Mask};
-use super::frames::{AHEAD, RECORDS};
-use super::shared_socket::SharedSocket;
-use super::shared_socket::WsWriter;
+use super::shared_socket::{SharedSocket, WsWriter};
 use super::socket;
 use crate::sync::Mutex;
+
+/// Bytes read beyond the caller's buffer: the next frame's header and what follows it.
+/// Default 16 KiB, and not less than [`MAX_HEAD`](super::MAX_HEAD): many small frames come with one call.
+const AHEAD: usize = 16 * 1024;
+/// Bytes of TLS records read with one call. Default 64 KiB: four of the largest records.
+const RECORDS: usize = 64 * 1024;
 
 /// Receives from a WebSocket; it belongs to one thread. Dropping it shuts the WebSocket down, since
 /// nobody could answer the peer any more.
@@ -30,18 +34,18 @@ pub struct WsReader {
     error: Option<io::Error>,
 }
 
-/// Where the next byte belongs.
+/// Place of the next byte.
 enum ReadState {
     Header,
-    /// So many bytes of a data frame are to come.
+    /// Payload of a data frame: bytes that are to come.
     Data(u64, Mask),
-    /// A control frame with so many bytes of payload.
+    /// A control frame, with the length of its payload.
     Control(Control, usize, Mask),
     /// The peer has sent a close frame, or broken a rule.
     Ended,
 }
 
-/// Received and not used yet.
+/// Bytes that were received and are not used yet.
 struct ReadAhead {
     buffer: Box<[u8]>,
     filled: Range<usize>,
@@ -272,7 +276,7 @@ impl ReadAhead {
         count
     }
 
-    /// Where more may be put; what is there has moved to the front.
+    /// Space for more bytes; moves the present ones to the front.
     fn space(&mut self) -> &mut [u8] {
         if self.filled.start > 0 {
             self.buffer.copy_within(self.filled.clone(), 0);
@@ -324,7 +328,7 @@ impl Source {
         }
     }
 
-    /// Decrypts until both buffers are full or nothing is left; also whether TLS has ended.
+    /// Decrypts until both buffers are full or nothing is left; returns the number of bytes, and true if TLS has ended.
     fn decrypt(
         &mut self,
         tls: &mut Connection,

@@ -1,4 +1,4 @@
-//! The socket under both halves, and the order in which whole frames go into it.
+//! The writing half, and the socket under both halves with the order in which whole frames go into it.
 //!
 //! By hand: tungstenite writes through the object that reads, and waits where the socket is full. Here
 //! a frame's header and payload go out in one call, from where they lie, and the reading half never
@@ -15,10 +15,94 @@ use rustls::Connection;
 use tungstenite::protocol::Role;
 use tungstenite::protocol::frame::coding::{CloseCode, Control, OpCode};
 
-use super::frames::{BINARY, HeaderBytes, Mask, MaskKeys};
-use super::frames::{ENCRYPT, MAX_FRAME};
+use super::frames::{BINARY, HeaderBytes, MAX_FRAME, Mask, MaskKeys};
 use super::{frames, socket};
 use crate::sync::Mutex;
+
+/// Bytes encrypted and written with one call. Default 64 KiB, as above; it is also how long
+/// the reading half may have to wait for the TLS state.
+const ENCRYPT: usize = 64 * 1024;
+
+/// Sends on a WebSocket; clones send on the same. The connection ends with the last of the clones
+/// and the [`WsReader`](super::WsReader), or with [`WsWriter::shutdown`].
+#[derive(Clone)]
+pub struct WsWriter(Arc<SharedSocket>);
+
+/// Bytes of the tunnel's stream that a WebSocket has carried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// From the peer.
+    pub received: u64,
+    /// To the peer: taken by the socket, or kept by [`WsWriter::write_now`].
+    pub sent: u64,
+}
+
+impl WsWriter {
+    pub(super) fn new(socket: TcpStream, tls: Option<Connection>, role: Role) -> Self {
+        Self(Arc::new(SharedSocket::new(socket, tls, role)))
+    }
+
+    /// Sends `payload` as one frame, after those of earlier calls. A client masks it in place,
+    /// so what it holds afterwards is of no use.
+    ///
+    /// Waits while the socket is full, at most [`WRITE_STALL`](super::WRITE_STALL) without any
+    /// progress. An error ends the WebSocket.
+    pub fn write(&self, payload: &mut [u8]) -> io::Result<()> {
+        self.0.write(payload)
+    }
+
+    /// Writes without waiting: false when something is left, which goes before the next frame,
+    /// or with [`WsWriter::flush`]. What is left is kept in memory: to be used for short frames,
+    /// and not again before all has gone.
+    pub fn write_now(&self, payload: &mut [u8]) -> io::Result<bool> {
+        self.0.write_now(payload)
+    }
+
+    /// True if [`WsWriter::write_now`] has left nothing.
+    pub fn is_clear(&self) -> bool {
+        self.0.is_clear()
+    }
+
+    /// Sends what [`WsWriter::write_now`] left. Waits as [`WsWriter::write`] does.
+    pub fn flush(&self) -> io::Result<()> {
+        self.0.flush()
+    }
+
+    /// Sends a close frame, as far as that goes without waiting, and ends the sending. The reading
+    /// half goes on to the peer's end; call [`WsWriter::shutdown`] when it has taken long enough.
+    pub fn close(&self) {
+        self.0.close();
+    }
+
+    /// Ends the connection in both directions at once, which wakes its readers and writers.
+    pub fn shutdown(&self) {
+        self.0.shutdown();
+    }
+
+    /// Returns the WebSocket's counters.
+    pub fn counters(&self) -> Counters {
+        let (received, sent) = self.0.counts();
+        Counters { received, sent }
+    }
+
+    /// The other end's address: a proxy's, where one is used.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.0.socket.peer_addr()
+    }
+
+    pub(super) fn shared(&self) -> &Arc<SharedSocket> {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for WsWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WsWriter")
+            .field("socket", &self.0.socket)
+            .field("counters", &self.counters())
+            .finish()
+    }
+}
 
 /// Socket that both halves use.
 pub(super) struct SharedSocket {
@@ -289,7 +373,7 @@ impl SharedSocket {
     /// Sends what is pending, as far as that goes without waiting; true when the socket is full and
     /// something is left.
     ///
-    /// When a writer holds the lock, nothing is done here: that writer looks at what is pending
+    /// Does nothing while a writer holds the lock: that writer looks at what is pending
     /// after it has unlocked. It cannot miss what was left before the attempt to lock: either it
     /// locks `pending` after this half did, and finds it; or it did before, and had unlocked
     /// `outgoing` by then, so that the attempt succeeds.
@@ -312,7 +396,8 @@ impl SharedSocket {
         false
     }
 
-    /// Writers that find the lock taken meanwhile are served as by [`SharedSocket::try_flush_control`].
+    /// Sends one frame without waiting, then control frames as [`SharedSocket::try_flush_control`] does. False when
+    /// something is left.
     pub(super) fn write_now(&self, payload: &mut [u8]) -> io::Result<bool> {
         let mut out = self.outgoing.lock();
         out.check_open()?;
@@ -436,87 +521,6 @@ fn take_records(tls: &mut Connection, to: &mut impl Write) -> io::Result<()> {
 fn count(counter: &AtomicU64, bytes: usize) {
     let bytes = u64::try_from(bytes).expect("a length has at most 64 bits");
     counter.fetch_add(bytes, Ordering::Relaxed);
-}
-
-/// Sends on a WebSocket; clones send on the same. The connection ends with the last of the clones
-/// and the [`WsReader`](super::WsReader), or with [`WsWriter::shutdown`].
-#[derive(Clone)]
-pub struct WsWriter(Arc<SharedSocket>);
-
-/// Bytes of the tunnel's stream that a WebSocket has carried.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// From the peer.
-    pub received: u64,
-    /// To the peer: taken by the socket, or kept by [`WsWriter::write_now`].
-    pub sent: u64,
-}
-
-impl WsWriter {
-    pub(super) fn new(socket: TcpStream, tls: Option<Connection>, role: Role) -> Self {
-        Self(Arc::new(SharedSocket::new(socket, tls, role)))
-    }
-
-    /// Sends `payload` as one frame, after those of earlier calls. A client masks it in place,
-    /// so what it holds afterwards is of no use.
-    ///
-    /// Waits while the socket is full, at most [`WRITE_STALL`](super::WRITE_STALL) without any
-    /// progress. An error ends the WebSocket.
-    pub fn write(&self, payload: &mut [u8]) -> io::Result<()> {
-        self.0.write(payload)
-    }
-
-    /// Writes without waiting: false when something is left, which goes before the next frame,
-    /// or with [`WsWriter::flush`]. What is left is kept in memory: to be used for short frames,
-    /// and not again before all has gone.
-    pub fn write_now(&self, payload: &mut [u8]) -> io::Result<bool> {
-        self.0.write_now(payload)
-    }
-
-    /// True if [`WsWriter::write_now`] has left nothing.
-    pub fn is_clear(&self) -> bool {
-        self.0.is_clear()
-    }
-
-    /// Sends what [`WsWriter::write_now`] left. Waits as [`WsWriter::write`] does.
-    pub fn flush(&self) -> io::Result<()> {
-        self.0.flush()
-    }
-
-    /// Sends a close frame, as far as that goes without waiting, and ends the sending. The reading
-    /// half goes on to the peer's end; call [`WsWriter::shutdown`] when it has taken long enough.
-    pub fn close(&self) {
-        self.0.close();
-    }
-
-    /// Ends the connection in both directions at once: whoever reads or writes is woken.
-    pub fn shutdown(&self) {
-        self.0.shutdown();
-    }
-
-    /// Returns the WebSocket's counters.
-    pub fn counters(&self) -> Counters {
-        let (received, sent) = self.0.counts();
-        Counters { received, sent }
-    }
-
-    /// The other end's address: a proxy's, where one is used.
-    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.0.socket.peer_addr()
-    }
-
-    pub(super) fn shared(&self) -> &Arc<SharedSocket> {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for WsWriter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WsWriter")
-            .field("socket", &self.0.socket)
-            .field("counters", &self.counters())
-            .finish()
-    }
 }
 
 #[cfg(test)]

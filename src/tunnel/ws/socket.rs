@@ -1,4 +1,4 @@
-//! The system calls of the WebSocket.
+//! The system calls of the WebSocket, and the signal that ends their waits.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream};
@@ -12,12 +12,22 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, sockopt};
 
-use super::frames;
 use crate::net::keep_alive;
 use crate::net::poll::{Interest, poll_until};
 use crate::sync::{Mutex, MutexGuard};
 
-/// Why a wait brought nothing.
+/// Time a write may stand without one byte taken by the peer. Default 30 s. Unacknowledged
+/// data ends the connection after the same time (RFC 5482), whichever side writes.
+pub const WRITE_STALL: Duration = crate::limits::TUNNEL_STALL;
+/// Time without traffic after which the kernel probes the peer, and how often and many times.
+/// Defaults 15 s, 5 s, 3: a peer that vanished is noticed after 30 s, within the tunnel's 40.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
+/// See [`KEEPALIVE_IDLE`].
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+/// See [`KEEPALIVE_IDLE`].
+const KEEPALIVE_COUNT: u32 = 3;
+
+/// Reason that a wait failed.
 #[derive(Debug)]
 pub(super) enum WaitError {
     Cancelled,
@@ -94,8 +104,8 @@ pub(in crate::tunnel) fn begin_to_connect(to: SocketAddr) -> io::Result<TcpStrea
 /// Returns the result of a connection that was begun.
 pub(in crate::tunnel) fn connected(socket: TcpStream) -> io::Result<TcpStream> {
     sockopt::socket_error(&socket)??;
-    // Where nobody listens on a port of this machine, TCP's simultaneous open (RFC 9293 §3.5) can
-    // connect a socket to itself: it would echo, and hold a port that a server wants back.
+    // TCP's simultaneous open (RFC 9293 §3.5) can connect a socket to itself, if nobody listens on a port of this
+    // machine: it would echo, and hold a port that a server wants back.
     let own = socket.local_addr()?;
     // A peer that has gone again is found by reading.
     if socket.peer_addr().is_ok_and(|peer| peer == own) {
@@ -138,9 +148,9 @@ pub(super) fn tune(socket: &TcpStream) {
         "keep-alive",
         keep_alive(
             socket,
-            frames::KEEPALIVE_IDLE,
-            frames::KEEPALIVE_INTERVAL,
-            Some(frames::KEEPALIVE_COUNT),
+            KEEPALIVE_IDLE,
+            KEEPALIVE_INTERVAL,
+            Some(KEEPALIVE_COUNT),
         ),
     );
     noted("a user timeout", user_timeout(socket));
@@ -149,7 +159,7 @@ pub(super) fn tune(socket: &TcpStream) {
 /// RFC 5482: unacknowledged data ends the connection, not only unanswered probes.
 #[cfg(target_os = "linux")]
 fn user_timeout(socket: &TcpStream) -> io::Result<()> {
-    let time = u32::try_from(frames::WRITE_STALL.as_millis()).expect("half a minute");
+    let time = u32::try_from(WRITE_STALL.as_millis()).expect("half a minute");
     Ok(sockopt::set_tcp_user_timeout(socket, time)?)
 }
 

@@ -1,4 +1,4 @@
-//! TLS: whom a client trusts, and what a server shows.
+//! TLS: the certificates that a client trusts, and the certificate of a server.
 
 use std::fmt;
 use std::fs::File;
@@ -15,11 +15,10 @@ use rustls::{
 };
 
 use super::error::{CertificateProblem, DialError};
-use super::frames::MAX_CA_FILE;
 use crate::net::certificate::Verifier;
 use crate::net::in_words;
 
-/// Where systems keep the certificates they trust; the first that exists is used.
+/// Files in which systems keep the certificates that they trust; the first that exists is used.
 const BUNDLES: [&str; 6] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -28,11 +27,13 @@ const BUNDLES: [&str; 6] = [
     "/etc/ssl/cert.pem",
     "/usr/local/share/certs/ca-root-nss.crt",
 ];
-/// An intermediary that looks into TLS is to see an HTTP/1.1 client.
+/// Protocol that is offered: an intermediary that looks into TLS is to see an HTTP/1.1 client.
 const ALPN: &[u8] = b"http/1.1";
+/// Bytes of a file of trusted certificates. Default 8 MiB: system bundles have 250 KiB.
+const MAX_CA_FILE: u64 = 8 * 1024 * 1024;
 
-/// Which certificates a client accepts. It is read when it is first needed and then kept:
-/// clones share it, so one belongs to a tunnel and not to an attempt.
+/// Certificates that a client accepts. They are read when first needed and then kept; clones share them, so make one
+/// for a tunnel, not one for each attempt.
 #[derive(Clone)]
 pub struct Tls {
     trust: Trust,

@@ -282,7 +282,7 @@ fn plain(head: &Head, status: u16, text: &str) -> UpgradeReply {
     UpgradeReply::Answer(status, answer(status, text.len(), body))
 }
 
-/// The answer to what is no HTTP.
+/// The answer to a request that is not HTTP.
 pub(super) fn refusal(status: u16) -> String {
     let text = "Malformed request\n";
     answer(status, text.len(), text)

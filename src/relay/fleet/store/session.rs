@@ -214,7 +214,7 @@ pub(super) fn dial(
 }
 
 fn verified() -> SslOpts {
-    SslOpts::default().with_root_cert_path(certificate::file())
+    SslOpts::default().with_root_cert_path(certificate::trusted_file())
 }
 
 /// The driver keeps what came before the switch to TLS and takes it for what came inside, so that somebody on the way

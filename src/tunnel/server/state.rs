@@ -1,4 +1,4 @@
-//! Streams that this process opens itself.
+//! State of a server, and the handle with which this process opens streams to its clients.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,16 +8,43 @@ use std::time::Duration;
 use crossbeam_channel::Sender;
 
 use super::clients::{ClientCounts, Clients, ServerStats};
-use super::policy::Policy;
-use super::policy::Timeouts;
 use super::ports::Ports;
+use super::settings::{Policy, Timeouts};
 use crate::sync::{LogLimiter, Mutex};
 use crate::tunnel::mux::{LocalStream, Mux, OpenError, Traffic};
-use crate::tunnel::ssh;
-use crate::tunnel::ssh::ServerKey;
+use crate::tunnel::ssh::{self, ServerKey};
 use crate::tunnel::ws::{AcceptOptions, Cancel};
 
-/// Leads to what clients hold without a port ([`Grant::Held`](super::Grant::Held)).
+/// Settings and state of a server, shared by its threads.
+pub(super) struct ServerState {
+    pub(super) keys: Arc<[ServerKey]>,
+    pub(super) policy: Box<dyn Policy>,
+    pub(super) keepalive: Option<Duration>,
+    pub(super) accept: AcceptOptions,
+    pub(super) timeouts: Timeouts,
+    pub(super) ssh: ssh::Config,
+    pub(super) traffic: Arc<Traffic>,
+    pub(super) stats: Arc<ServerStats>,
+    pub(super) ports: Ports,
+    pub(super) clients: Clients,
+    pub(super) turned_away: LogLimiter,
+    /// Held by each connection's thread until it ends; none if no more clients are taken.
+    pub(super) working: Mutex<Option<Sender<()>>>,
+    /// Ends connections with DISCONNECT.
+    pub(super) cancel: Cancel,
+    /// Ends at once those that have not ended.
+    pub(super) cut: Cancel,
+}
+
+impl ServerState {
+    /// Logs a refusal, with a limit: refused clients can come any number of times, and must not fill the disk.
+    pub(super) fn log_refused(&self, line: fmt::Arguments<'_>) {
+        let others = "refused clients";
+        self.turned_away.info(module_path!(), others, line);
+    }
+}
+
+/// Opens streams to remotes that clients hold without a port ([`Grant::Held`](super::Grant::Held)).
 #[derive(Clone)]
 pub struct Opener(pub(super) Arc<ServerState>);
 
@@ -68,22 +95,21 @@ impl Opener {
         self.0.ports.free(holder, port);
     }
 
-    /// Ends what is open now through the connection that `holder` holds this port over; all of it,
-    /// where a client forwards more over that connection.
+    /// Ends all streams of the connection over which `holder` holds this port, also those of its other remotes.
     pub fn cut_streams(&self, holder: &str, port: u16) {
         if let Some(mux) = self.0.ports.holder(holder, port) {
             mux.cut_streams();
         }
     }
 
-    /// Asks the client that holds this port for a sign of life, and answers whether one came in time; nothing, where nobody
-    /// holds it.
+    /// Asks the client that holds this port for a sign of life; true if one came in time, none if nobody holds the
+    /// port.
     pub fn probe(&self, holder: &str, port: u16, within: Duration) -> Option<bool> {
         let mux = self.0.ports.holder(holder, port)?;
         Some(mux.probe(within))
     }
 
-    /// Tells the client that holds this port something, which only a postern understands; false if nobody is told.
+    /// Sends a notice to the client that holds this port, which only a postern understands; false if it is not sent.
     pub(crate) fn notify(&self, holder: &str, port: u16, data: &[u8]) -> bool {
         let mux = self.0.ports.holder(holder, port);
         mux.is_some_and(|mux| mux.notify(data))
@@ -104,7 +130,7 @@ impl Opener {
     }
 }
 
-/// Ends a connection, and what is open through it: no visitor keeps a stream by taking nothing.
+/// Ends a connection with its streams, also those whose visitors take no bytes.
 fn turn_out(mux: &Arc<Mux>) {
     mux.stop();
     mux.cut_streams();
@@ -114,34 +140,5 @@ fn turn_out(mux: &Arc<Mux>) {
 impl fmt::Debug for Opener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Opener")
-    }
-}
-
-/// A server's settings, and all that its clients have.
-pub(super) struct ServerState {
-    pub(super) keys: Arc<[ServerKey]>,
-    pub(super) policy: Box<dyn Policy>,
-    pub(super) keepalive: Option<Duration>,
-    pub(super) accept: AcceptOptions,
-    pub(super) timeouts: Timeouts,
-    pub(super) ssh: ssh::Config,
-    pub(super) traffic: Arc<Traffic>,
-    pub(super) stats: Arc<ServerStats>,
-    pub(super) ports: Ports,
-    pub(super) clients: Clients,
-    pub(super) turned_away: LogLimiter,
-    /// Held by each connection's thread until it ends; none if no more clients are taken.
-    pub(super) working: Mutex<Option<Sender<()>>>,
-    /// Ends connections with DISCONNECT.
-    pub(super) cancel: Cancel,
-    /// Ends at once those that have not ended.
-    pub(super) cut: Cancel,
-}
-
-impl ServerState {
-    /// Logs a refusal, with a limit: refused clients can come any number of times, and must not fill the disk.
-    pub(super) fn log_refused(&self, line: fmt::Arguments<'_>) {
-        let others = "refused clients";
-        self.turned_away.info(module_path!(), others, line);
     }
 }

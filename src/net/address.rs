@@ -1,4 +1,4 @@
-//! Networks by address and prefix (RFC 4632 §3.1).
+//! IP addresses: networks by address and prefix (RFC 4632 §3.1), and classes from public to loopback.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -84,7 +84,7 @@ impl Cidr {
             }
             _ => return false,
         };
-        // A prefix of nothing leaves nothing to differ.
+        // With a prefix of 0 no bit can differ.
         differ.unwrap_or(0) == 0
     }
 }
@@ -94,10 +94,8 @@ pub(crate) fn is_within(address: IpAddr, networks: &[Cidr]) -> bool {
     networks.iter().any(|network| network.contains(address))
 }
 
-// How far inside the network an address lies: a server that names another one must not lead its client further
-// inside than it lies itself.
-
-/// Where an address lies; a later one is further inside.
+/// Class of an address; a later one is further inside the network. A server that names another one must not lead its
+/// client further inside than its own class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AddressClass {
     /// Anywhere on the internet.
@@ -109,8 +107,9 @@ pub enum AddressClass {
 }
 
 impl AddressClass {
-    /// The class of an address at which a server can be; none for link-local, multicast, unspecified and reserved
-    /// ones, and for those of a translator whose layout is its network's own (RFC 8215). An IPv4 address within an IPv6 one counts as what it is.
+    /// Returns the class of a server's address. None for link-local, multicast, unspecified and reserved addresses, and
+    /// for local-use translation (RFC 8215), whose layout only its network knows. An IPv4 address inside an IPv6 one
+    /// counts as itself.
     pub fn of(address: IpAddr) -> Option<Self> {
         match address {
             IpAddr::V4(address) => of_v4(address),
@@ -278,7 +277,7 @@ mod tests {
             ("64:ff9b::192.168.0.1", Some(Private)),
             ("64:ff9b::127.0.0.1", Some(Loopback)),
             ("64:ff9b::169.254.169.254", None),
-            // Where in one of these the IPv4 address is, only its network knows.
+            // Only its network knows the place of the IPv4 address in one of these.
             ("64:ff9b:1::8.8.8.8", None),
             ("64:ff9b:1::10.0.0.1", None),
             ("64:ff9b:1:7f00:0:100::", None),

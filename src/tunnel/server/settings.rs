@@ -1,4 +1,4 @@
-//! Permissions of a server's clients.
+//! Settings of a server: its policy, which decides about logins and remotes, and its time limits.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,15 +13,80 @@ use zeroize::Zeroizing;
 use crate::tunnel::client::KEEPALIVE;
 use crate::tunnel::mux::{TokenBucket, VisitStats};
 use crate::tunnel::remote::Remote;
-use crate::tunnel::ssh;
-use crate::tunnel::ssh::ServerKey;
+use crate::tunnel::ssh::{self, ServerKey};
 use crate::tunnel::ws::AcceptOptions;
+
+/// Open files of the rest of the program. Default 128: logs, the standard streams, files that it reads.
+const RESERVED_FILES: usize = 128;
+/// Time from the WebSocket to a login. Default 30 s.
+pub const LOGIN_WITHIN: Duration = crate::limits::LOGIN_WITHIN;
+/// Time from the login to the configuration. Default 10 s, as a chisel server has it.
+pub const CONFIG_WITHIN: Duration = crate::limits::CONFIG_WITHIN;
+
+/// Bytes of a compiled expression. Default 1 MiB: an address pattern takes some kilobytes.
+const PATTERN_CAP: usize = 1024 * 1024;
+
+/// Settings of a server.
+#[non_exhaustive]
+pub struct Settings {
+    /// Listener for clients; none if only other listeners take them.
+    pub listener: Option<TcpListener>,
+    /// The host keys, one of each kind at most.
+    pub keys: Arc<[ServerKey]>,
+    /// Policy for logins and remotes.
+    pub policy: Box<dyn Policy>,
+    /// The pause between keep-alive requests; none for no keep-alive.
+    pub keepalive: Option<Duration>,
+    /// Options for accepting connections.
+    pub accept: AcceptOptions,
+    /// Time limits for a client.
+    pub timeouts: Timeouts,
+    /// Offers and limits of the protocol.
+    pub ssh: ssh::Config,
+    /// Open files that the rest of the program may need: caps on clients and visitors leave them.
+    pub reserved_files: usize,
+}
+
+/// Time limits for a client to be ready.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Timeouts {
+    /// From the WebSocket to a login. Default [`LOGIN_WITHIN`].
+    pub login: Duration,
+    /// From the login to the configuration. Default [`CONFIG_WITHIN`].
+    pub config: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            login: LOGIN_WITHIN,
+            config: CONFIG_WITHIN,
+        }
+    }
+}
+
+impl Settings {
+    /// Settings of a server for everybody.
+    pub fn new(listener: impl Into<Option<TcpListener>>, keys: Arc<[ServerKey]>) -> Self {
+        Self {
+            listener: listener.into(),
+            keys,
+            policy: Box::new(Users::default()),
+            keepalive: Some(KEEPALIVE),
+            accept: AcceptOptions::default(),
+            timeouts: Timeouts::default(),
+            ssh: ssh::Config::default(),
+            reserved_files: RESERVED_FILES,
+        }
+    }
+}
 
 /// Decides about logins and remotes. Called on the thread of the client's connection, at most once
 /// a login and a remote (but for [`Policy::port_access`]); it may be asked by many connections at once.
 pub trait Policy: Send + Sync {
-    /// Checks a login. The answer is the name that what the client gets is held under: whoever
-    /// comes with the same name takes over what its dead connection still holds. `None` refuses.
+    /// Checks a login. Returns the name under which the client's remotes are held: a later login with the same name
+    /// takes over those that its dead connection still holds. `None` refuses.
     fn login(&self, user: &str, password: &str, peer: SocketAddr) -> Option<String>;
 
     /// Decides about a remote that `holder` (as `login` answered) asks for.
@@ -32,8 +97,8 @@ pub trait Policy: Send + Sync {
         None
     }
 
-    /// Returns who may visit a port that `holder` listens on, and its counters. By default everybody, and
-    /// nobody looks at it.
+    /// Returns the access to a port that `holder` listens on, and its counters. By default everybody may come, and the
+    /// counters are not shown.
     fn port_access(&self, _holder: &str, _remote: &Remote) -> PortAccess {
         PortAccess {
             may_come: Box::new(|_| true),
@@ -52,26 +117,23 @@ pub struct PortAccess {
     pub may_come: Box<dyn Fn(IpAddr) -> bool + Send + Sync>,
     /// Message for the client about a visitor who may not come, as data of a ping; empty if it is told nothing.
     pub refusal: fn(IpAddr) -> Vec<u8>,
-    /// Where they count.
+    /// Counters of its visitors.
     pub stats: Arc<VisitStats>,
 }
 
-/// Where visitors of a remote come in.
+/// Entrance for the visitors of a remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Grant {
-    /// Nowhere: the client is told that access is denied, and gets none of its remotes.
+    /// None: the client is told that access is denied, and gets none of its remotes.
     Denied,
-    /// Where the remote says.
+    /// The address that the remote names.
     Listen,
-    /// Here, whatever the remote says.
+    /// This address, in place of the remote's.
     ListenAt(SocketAddr),
-    /// On no port: only [`Opener::open`](super::Opener::open) leads there.
+    /// No port: only [`Opener::open`](super::Opener::open) leads to it.
     Held,
 }
-
-/// Bytes of a compiled expression. Default 1 MiB: an address pattern takes some kilobytes.
-const PATTERN_CAP: usize = 1024 * 1024;
 
 /// The users of a server. Without any, everybody may do everything.
 pub struct Users {
@@ -110,7 +172,8 @@ struct PasswordDigest {
 impl PasswordDigest {
     fn new(password: &str) -> Self {
         let mut random = [0; 32];
-        // The key only has to be unknown to whoever measures; without random bytes the tag is still no password.
+        // The key only has to be unknown to an attacker who measures; without random bytes the tag is still no
+        // password.
         let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut random);
         let key = hmac::Key::new(hmac::HMAC_SHA256, &random);
         let tag = hmac::sign(
@@ -156,7 +219,8 @@ impl Users {
         Ok(())
     }
 
-    /// Reads chisel's JSON: `{"name:password": ["^R:0.0.0.0:7000$", …]}`; an empty expression, or `*`, allows everything.
+    /// Reads chisel's JSON: `{"name:password": ["^R:0.0.0.0:7000$", …]}`; an empty expression, or `*`, allows
+    /// everything.
     pub fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
         let file: Vec<(Zeroizing<String>, Vec<String>)> =
             serde_json::from_slice::<BTreeMap<String, _>>(json)
@@ -239,69 +303,6 @@ fn pattern(text: &str) -> Result<Pattern, String> {
 impl fmt::Debug for Users {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.users.keys()).finish()
-    }
-}
-
-/// Open files of the rest of the program. Default 128: logs, the standard streams, what it reads.
-const RESERVED_FILES: usize = 128;
-/// Time from the WebSocket to a login. Default 30 s.
-pub const LOGIN_WITHIN: Duration = crate::limits::LOGIN_WITHIN;
-/// Time from the login to the configuration. Default 10 s, as a chisel server has it.
-pub const CONFIG_WITHIN: Duration = crate::limits::CONFIG_WITHIN;
-
-/// Settings of a server.
-#[non_exhaustive]
-pub struct Settings {
-    /// Where clients come in; none if only other listeners take them.
-    pub listener: Option<TcpListener>,
-    /// The host keys, one of each kind at most.
-    pub keys: Arc<[ServerKey]>,
-    /// Policy: who may log in, and to what.
-    pub policy: Box<dyn Policy>,
-    /// The pause between keep-alive requests; none for no keep-alive.
-    pub keepalive: Option<Duration>,
-    /// How connections are taken.
-    pub accept: AcceptOptions,
-    /// How long a client may take.
-    pub timeouts: Timeouts,
-    /// Offers and limits of the protocol.
-    pub ssh: ssh::Config,
-    /// Open files that the rest of the program may need: caps on clients and visitors leave them.
-    pub reserved_files: usize,
-}
-
-/// How long a client may take to be ready.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Timeouts {
-    /// From the WebSocket to a login. Default [`LOGIN_WITHIN`].
-    pub login: Duration,
-    /// From the login to the configuration. Default [`CONFIG_WITHIN`].
-    pub config: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            login: LOGIN_WITHIN,
-            config: CONFIG_WITHIN,
-        }
-    }
-}
-
-impl Settings {
-    /// A server for everybody.
-    pub fn new(listener: impl Into<Option<TcpListener>>, keys: Arc<[ServerKey]>) -> Self {
-        Self {
-            listener: listener.into(),
-            keys,
-            policy: Box::new(Users::default()),
-            keepalive: Some(KEEPALIVE),
-            accept: AcceptOptions::default(),
-            timeouts: Timeouts::default(),
-            ssh: ssh::Config::default(),
-            reserved_files: RESERVED_FILES,
-        }
     }
 }
 

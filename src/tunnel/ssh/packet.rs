@@ -1,4 +1,4 @@
-//! The three ciphers, each of which encrypts a packet and proves it whole.
+//! Packets (RFC 4253 §6): their frames, and the three ciphers, each of which encrypts a packet and proves it whole.
 
 use ring::aead::{
     AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey,
@@ -13,6 +13,16 @@ use super::names;
 pub(super) const TAG: usize = 16;
 /// Bytes of `packet_length`.
 pub(super) const LENGTH: usize = 4;
+
+/// The least padding.
+const LEAST_PADDING: usize = 4;
+/// Multiple that a sealed packet's body has. It suits all three ciphers, so that a packet
+/// framed before a re-key can be sealed after it.
+const SEALED_BLOCK: usize = 16;
+/// Multiple that a plain packet has, its length included.
+const PLAIN_BLOCK: usize = 8;
+/// Bytes that framing adds at most.
+pub(super) const OVERHEAD: usize = LENGTH + 1 + LEAST_PADDING + SEALED_BLOCK + TAG;
 
 /// A cipher, in both directions or one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,17 +197,7 @@ impl Invocation {
     }
 }
 
-/// The least padding.
-const LEAST_PADDING: usize = 4;
-/// Multiple that a sealed packet's body has. It suits all three ciphers, so that a packet
-/// framed before a re-key can be sealed after it.
-const SEALED_BLOCK: usize = 16;
-/// Multiple that a plain packet has, its length included.
-const PLAIN_BLOCK: usize = 8;
-/// Bytes that framing adds at most.
-pub(super) const OVERHEAD: usize = LENGTH + 1 + LEAST_PADDING + SEALED_BLOCK + TAG;
-
-/// How packets are framed: without keys, or to be sealed.
+/// Form of a packet: without keys, or to be sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Plain,
@@ -238,8 +238,8 @@ impl Framer {
         }
     }
 
-    /// RFC 4253 §6 wants random padding. Under these ciphers nothing depends on it: when the
-    /// system has none to give, old bytes serve.
+    /// Returns random padding (RFC 4253 §6). Nothing depends on it under these ciphers: if the system has no random
+    /// bytes, old ones serve.
     fn random(&mut self, count: usize) -> &[u8] {
         if self.at + count > self.pool.len() {
             let _ = SystemRandom::new().fill(&mut self.pool);
@@ -262,7 +262,7 @@ fn padding(form: Form, payload: usize) -> usize {
     LEAST_PADDING + (block - (counted + LEAST_PADDING) % block) % block
 }
 
-/// The packets of a batch, as [`Framer::frame`] has appended them, each with its room for a tag.
+/// Splits the first packet, with its room for a tag, off a batch of packets that [`Framer::frame`] has appended.
 pub(super) fn next_packet(batch: &mut [u8], form: Form) -> Result<(&mut [u8], &mut [u8]), Error> {
     let length = batch.first_chunk::<LENGTH>().ok_or(Error::Corrupt)?;
     let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| Error::Corrupt)?;
@@ -272,7 +272,7 @@ pub(super) fn next_packet(batch: &mut [u8], form: Form) -> Result<(&mut [u8], &m
         .ok_or(Error::Corrupt)
 }
 
-/// Where the payload lies in an opened packet of `length`, counted from the packet's start.
+/// Range of the payload in an opened packet of `length`, counted from the packet's start.
 pub(super) fn payload(packet: &[u8], length: usize) -> Result<std::ops::Range<usize>, Error> {
     let padding = usize::from(*packet.get(LENGTH).expect("of eight bytes at least"));
     if padding < LEAST_PADDING {
