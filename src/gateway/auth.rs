@@ -6,13 +6,12 @@ use std::time::Duration;
 use super::cookies;
 use super::site::Site;
 use crate::http::auth::{Code, CookieKey, Lifetime, Scope, SignIn, SignInOutcome, sha256};
-use crate::http::h1::head::Head;
-use crate::http::h1::head::form_fields;
+use crate::http::h1::head::{Head, form_fields};
 use crate::store::expiry::Clocks;
 
-/// Where the code of an invisible site is sent: a path that applications have no use for.
+/// Path that takes the code of an invisible site; applications have no use for it.
 pub(super) const AUTH: &str = "/.postern/auth";
-/// Where it was once: such links are still about. Without the site's `app_id` it is the application's.
+/// Former path of the sign-in, which old links still name. Without the site's `app_id` it is the application's own.
 const OLD_AUTH: &str = "/auth";
 
 /// Sign-ins by site, and attempts by source.
@@ -157,7 +156,7 @@ mod tests {
         let (here, there) = (SiteAuth::new(key.clone()), SiteAuth::new(key.clone()));
         let one = site("one", "c1");
         let cookie = value(here.enter(&one, None, "c1", SOURCE, false));
-        // One that a relay of an earlier version has given.
+        // A cookie from a relay of an earlier version.
         let scope = scope(&one, one.code.as_ref().unwrap());
         let earlier = of_form_1(&key, &scope, "someone", unix_seconds() + 60);
         for cookie in [&cookie[..], earlier.as_bytes()] {

@@ -1,4 +1,5 @@
-//! Cookies: ours is kept from applications, and theirs from other sites. Bytes in, bytes out.
+//! Cookies: ours is kept from applications, theirs from other sites, and those of a site's earlier owner are ended.
+//! Bytes in, bytes out.
 
 use super::site::Site;
 use crate::http::h1::head::Head;
@@ -8,7 +9,11 @@ use crate::http::h1::hop_by_hop::write_line;
 pub(crate) const OURS: [&str; 2] = ["postern-visitor", "__Host-postern-visitor"];
 
 /// The mark of a browser that keeps nothing of a site's earlier owner. Applications may see it.
-pub(super) const CLEARED: &str = "postern-cleared";
+const CLEARED: &str = "postern-cleared";
+/// Seconds for which a browser keeps the mark: as long as any does (400 days).
+const MARKED_FOR: u64 = 400 * 24 * 3600;
+/// Cookies of an earlier owner that one answer ends, each at every directory of its path.
+const MOST: usize = 50;
 
 /// The names of the cookies in a `Cookie` header that are not ours.
 pub(super) fn names(header: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -88,16 +93,9 @@ fn value<'a>(pair: &'a [u8], name: &str) -> Option<&'a [u8]> {
     Some(value.trim_ascii_start())
 }
 
-// Data in browsers of a site's earlier owner: dropped once for each visitor if the name was taken from one.
-//
-// A browser that comes without the mark is told to empty the site's cache and storage, service workers with it. The
-// cookies that it sends are not passed on, and are ended at every path that they may have. `Clear-Site-Data` never says
-// `"cookies"`: browsers would drop those of the whole domain.
-
-/// Seconds for which a browser keeps the mark: as long as any does (400 days).
-const MARKED_FOR: u64 = 400 * 24 * 3600;
-/// Cookies that one answer ends, each at every directory of its path.
-const MOST: usize = 50;
+// The earlier owner's data in browsers. A browser without the mark is told to empty the site's cache and storage, with
+// the service workers. The cookies that it sends are not passed on, and are ended at every path that they may have.
+// `Clear-Site-Data` never says `"cookies"`: browsers would drop those of the whole domain.
 
 /// True if the request may bring what the site's earlier owner has left: a page is asked for, or a service worker's
 /// program, and the browser has no mark. All other requests follow a page's.
@@ -116,8 +114,9 @@ pub(super) fn is_of_earlier(head: &Head, site: &Site) -> bool {
     asks && !cookies.any(|header| all(header, CLEARED).any(|it| it == mark.as_bytes()))
 }
 
-/// The lines of the answer that end it. They come before the application's own, which are the later ones.
-pub(super) fn write_end(head: &Head, site: &Site, is_https: bool, out: &mut Vec<u8>) {
+/// Writes the lines that end the earlier owner's data. They come before the application's own, so the application's
+/// win.
+pub(super) fn end_earlier(head: &Head, site: &Site, is_https: bool, out: &mut Vec<u8>) {
     write_line(out, "Clear-Site-Data", br#""cache", "storage""#);
     let secure = if is_https { "; Secure" } else { "" };
     let path = head.target.split('?').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Where a request came from, as it is told to applications (RFC 7239, and its forerunners).
+//! Origin of a request, as applications are told it (RFC 7239 and its forerunners), and the site that its Host names.
 //!
 //! Headers from outside are believed only from proxies that were named, and of their lists only
 //! what proxies wrote: an address that a visitor put in front is left out.
@@ -9,10 +9,12 @@ use std::net::{IpAddr, SocketAddr};
 use crate::http::h1::head::Headers;
 use crate::net::{Cidr, authority, is_within};
 
-/// The header that proxies add the address to that they have a request from.
+/// Header in which a proxy adds the address that a request came from.
 pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
 /// Addresses of a chain that are passed on. Default 16: more proxies than anybody has in a row.
 const MAX_CHAIN: usize = 16;
+/// Bytes of a host name (RFC 1035 §2.3.4), and of a port behind it.
+const MAX_HOST: usize = 253 + 6;
 
 /// True if a header line of this name tells that a proxy has passed the request on.
 pub(crate) fn is_proxied(name: &str) -> bool {
@@ -23,9 +25,10 @@ pub(crate) fn is_proxied(name: &str) -> bool {
         || ["via", "forwarded", "x-real-ip"].into_iter().any(is)
 }
 
-/// Tells the visitors of one address apart, where a proxy may send the requests of several on one connection: an
-/// application that signs in connections, as with NTLM, would take one for the other. A digest of what they show, with a
-/// secret key; 0 where nothing tells of a proxy, as then the connection itself is one visitor's.
+/// Returns a number that distinguishes the visitors of one address: a proxy may send the requests of several on one
+/// connection, and an application that signs in connections, as with NTLM, would confuse them. It is a digest of the
+/// lines that identify a visitor, with a secret key; 0 if no line names a proxy, as the connection then belongs to one
+/// visitor.
 pub(super) fn identity(headers: &Headers, is_proxy: bool, key: &RandomState) -> u64 {
     if !is_proxy && !headers.iter().any(|(name, _)| is_proxied(name)) {
         return 0;
@@ -45,7 +48,7 @@ pub(super) fn identity(headers: &Headers, is_proxy: bool, key: &RandomState) -> 
     digest.finish()
 }
 
-/// Where a request came from.
+/// Origin of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ForwardedOrigin {
     /// The visitor, then the proxies on the way here; never empty.
@@ -165,7 +168,7 @@ fn write_all(out: &mut Vec<u8>, parts: &[&str]) {
     }
 }
 
-/// One of IPv6 comes between brackets, such as they are there.
+/// Writes an address; an IPv6 address goes between the brackets that are given.
 fn write_address(out: &mut Vec<u8>, address: IpAddr, [open, close]: [&str; 2]) {
     match address {
         IpAddr::V4(address) => {
@@ -182,8 +185,8 @@ fn between(at: usize) -> &'static str {
     if at == 0 { "" } else { ", " }
 }
 
-/// Finds the source: the peer, or whom a trusted proxy names in the values of `X-Forwarded-For`, in their
-/// order. Of these only what trusted proxies wrote counts, which is their end.
+/// Returns the source: the peer, or the address that a trusted proxy names in the values of `X-Forwarded-For`, in their
+/// order. Only their end counts, which trusted proxies wrote.
 pub(crate) fn source<'a>(
     values: impl Iterator<Item = &'a [u8]>,
     peer: IpAddr,
@@ -192,12 +195,12 @@ pub(crate) fn source<'a>(
     first(&chain(values, peer, trusted))
 }
 
-/// A chain is never empty.
+/// Returns the first address; a chain is never empty.
 fn first(chain: &[IpAddr]) -> IpAddr {
     chain.first().copied().unwrap_or(IpAddr::from([0, 0, 0, 0]))
 }
 
-/// From the peer backwards, as long as it is a trusted proxy that says where it has it from.
+/// Returns the addresses from the peer backwards, as long as each is a trusted proxy that names the one before.
 fn chain<'a>(
     values: impl Iterator<Item = &'a [u8]>,
     peer: IpAddr,
@@ -218,7 +221,7 @@ fn chain<'a>(
     chain
 }
 
-/// Some proxies add the port.
+/// Reads an address; some proxies add the port.
 fn address(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?.trim();
     let bare = text
@@ -228,9 +231,6 @@ fn address(text: &[u8]) -> Option<IpAddr> {
     let with_port = || text.parse().ok().map(|address: SocketAddr| address.ip());
     address.or_else(with_port).map(|ip| ip.to_canonical())
 }
-
-/// Bytes of a host name (RFC 1035 §2.3.4), and of a port behind it.
-const MAX_HOST: usize = 253 + 6;
 
 /// A host without its port: lower case, without the trailing dot of a complete name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -258,8 +258,8 @@ impl Host {
         authority::port(text.split_once(':')?.1)
     }
 
-    /// The site's name: what stands before the domain. `None` for the relay's own names, the
-    /// domain itself, and other domains.
+    /// Returns the site's name, which stands before the domain. `None` for the relay's own names, the domain itself,
+    /// and other domains.
     pub(super) fn site<'a>(&'a self, domain: &str, own_names: &[String]) -> Option<&'a str> {
         if own_names.contains(&self.name) {
             return None;

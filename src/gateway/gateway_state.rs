@@ -1,4 +1,4 @@
-//! State that all visitors' connections of a gateway share.
+//! State that all visitors' connections of a gateway share: its settings, its limits, and its counters.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -10,8 +10,7 @@ use super::connector_side::{ConnectorSide, shown_site};
 use super::forwarded::{ForwardedOrigin, Host};
 use super::pages::Pages;
 use super::permits::BusyPermits;
-use super::request_stats::AccessLog;
-use super::request_stats::RequestStats;
+use super::request_stats::{AccessLog, RequestStats};
 use super::site::{RefusedVisit, Site, SiteRequest, Sites};
 use crate::http::auth::CookieKey;
 use crate::http::h1::head::Head;
@@ -22,6 +21,9 @@ use crate::tunnel::ws::Tls;
 
 /// Pages of all gateways. Loaded on first use: most applications need none.
 static PAGES: LazyLock<Pages> = LazyLock::new(Pages::load);
+/// Time after which a forgotten stream ends at a connector. The server, which is nearer to the visitor, has closer
+/// limits, of 24 h at most, and closes the stream.
+pub(crate) const FORGOTTEN: Duration = Duration::from_secs(25 * 3600);
 
 /// State that all visitors' connections of a gateway share.
 pub(crate) struct GatewayState {
@@ -130,24 +132,24 @@ impl GatewayState {
 pub struct GatewayConfig {
     /// The domain whose first label names a site; lower case, no dot at its ends.
     pub domain: String,
-    /// Host names of the relay itself, also such as would be a site's. Lower case, no ports.
+    /// Host names of the relay itself, including those that would be a site's. Lower case, no ports.
     pub own_names: Vec<String>,
-    /// True if visitors come by `https`: what stands in front ends TLS.
+    /// True if visitors come by `https`: the web server in front terminates TLS.
     pub secure: bool,
     /// The port that visitors use, where a request does not say.
     pub port: u16,
     /// The port that it listens on, which a request may name too.
     pub listen_port: u16,
-    /// Whose `X-Forwarded-*` are believed.
+    /// Proxies whose `X-Forwarded-*` are believed.
     pub trust_proxy: Vec<Cidr>,
     /// Header lines that these proxies may write for applications, such as the name of who has signed in there.
     pub pass_headers: Vec<String>,
-    /// Name of this gateway in `CDN-Loop` (RFC 8586): a token that nobody else has.
+    /// Name of this gateway in `CDN-Loop` (RFC 8586): a token that no other gateway has.
     pub loop_id: String,
     /// Key that signs sign-ins.
     pub cookie_key: CookieKey,
-    /// True if a request whose answer has not begun is passed on again where its tunnel is lost: another relay may have
-    /// another.
+    /// True if a request whose answer has not begun is passed on again when its tunnel is lost: another relay may have
+    /// a tunnel.
     pub passes_on_again: bool,
     /// Caps and timeouts.
     pub limits: Limits,
@@ -196,10 +198,6 @@ pub struct Limits {
     /// Time after which a kept stream is not used at all. Default 30 s.
     pub kept_for: Duration,
 }
-
-/// Time after which a forgotten stream ends at a connector. The server, which is nearer to the visitor, has closer
-/// limits, of 24 h at most, and closes the stream.
-pub(crate) const FORGOTTEN: Duration = Duration::from_secs(25 * 3600);
 
 impl Limits {
     /// Limits at a connector: the server, which knows the visitor, limits the time of a request.

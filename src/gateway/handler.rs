@@ -1,9 +1,8 @@
 //! A visitor's connection as the HTTP server knows it: with a thread of its own, or with many others
 //! on one thread that waits for none of them.
 //!
-//! The second way is for what is soon over: a request without a body, on a stream that was kept from
-//! the one before, and an answer that comes at once. Whatever else turns up goes on with a thread, from
-//! where it is.
+//! The second way is for short work: a request without a body, on a stream that was kept from the one before, and an
+//! answer that comes at once. Everything else goes on with a thread, from the point that it has reached.
 
 use std::io::Write;
 use std::net::IpAddr;
@@ -16,9 +15,9 @@ use rustix::event::PollFlags;
 use super::auth::is_sign_in;
 use super::connector_side::is_own;
 use super::forwarded::Host;
+use super::request_state::{KeptStream, ParkedRequest, RequestContext, served};
 use super::site::SiteRequest;
 use super::site_rules::SiteRules;
-use super::site_rules::{KeptStream, ParkedRequest, RequestContext, served};
 use super::visitor_connection::{VisitorConnection, timeouts};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
@@ -154,7 +153,7 @@ impl ConnectionHandler for VisitorConnection {
     fn flush(&mut self) {
         let used = self.parked.as_mut().map(|run| &mut run.upstream);
         if let Some(upstream) = used.or(self.kept.as_mut().map(|kept| &mut kept.upstream)) {
-            // One that is broken tells so when it is read.
+            // A broken stream tells so when it is read.
             let _ = upstream.stream.flush();
         }
     }
@@ -184,7 +183,7 @@ impl VisitorConnection {
         Some((context, kept))
     }
 
-    /// The whole answer has been sent.
+    /// Called when the whole answer has been sent.
     fn done(&mut self, outcome: &Outcome) -> Progress {
         let run = self.parked.take().expect("it was under way just now");
         let gateway = Arc::clone(&self.gateway);

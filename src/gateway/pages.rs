@@ -14,11 +14,11 @@ use crate::http::{ApiError, Response, assets};
 /// The style of all pages; it goes with each, so it is small and leans on no other.
 const STYLE: &str = "gateway/gateway.css";
 
-/// The pages, ready but for what differs.
+/// The pages, complete except for the values of one request.
 pub(crate) struct Pages {
     signin: String,
     message: String,
-    /// Nothing but this style, and forms to the site itself.
+    /// Content security policy: this style only, and forms to the site itself.
     policy: String,
 }
 
@@ -50,8 +50,8 @@ impl Pages {
         }
     }
 
-    /// The page that asks for a code; `error` says what was wrong with the last one, and `next` is the path that a right
-    /// one leads on to. What the site is called stands above its name, where that is known.
+    /// Returns the page that asks for a code; `error` is the fault of the last one, `next` the path after a correct
+    /// one. The site's title, if known, stands above its name.
     pub(super) fn signin(
         &self,
         head: &Head,
@@ -83,7 +83,7 @@ impl Pages {
         self.page(status, filled)
     }
 
-    /// A page that says why there is nothing else.
+    /// Returns a page with a message in place of an answer.
     pub(crate) fn message(&self, head: &Head, site: &str, message: &Message<'_>) -> Response {
         if wants_json(head) {
             let text = format!("{}: {}", message.title, message.text);
@@ -112,7 +112,7 @@ impl Pages {
     }
 }
 
-/// Sets the headers of every answer of the gateway: it tells nobody where it was. All are kept nowhere.
+/// Sets the headers of every answer of the gateway: the page that was asked for is told to nobody.
 pub(super) fn private(response: Response) -> Response {
     response.header("Referrer-Policy", "no-referrer")
 }
@@ -129,7 +129,7 @@ fn wants_json(head: &Head) -> bool {
     accepts("application/json") && !accepts("text/html")
 }
 
-/// True if a program in a page asked, which has no use for a page.
+/// True if a program in a page sent the request: it cannot show a page.
 fn is_script(head: &Head) -> bool {
     let is = |name, wanted: &[u8]| {
         let mut values = head.headers.all(name);
@@ -176,7 +176,7 @@ fn fill(page: &str, values: &[(&str, &str)]) -> String {
     out
 }
 
-/// For text and for attributes in double quotes.
+/// Escapes text for elements and for attributes in double quotes.
 fn escape(out: &mut String, text: &str) {
     for character in text.chars() {
         if matches!(character, '&' | '<' | '>' | '"' | '\'') {

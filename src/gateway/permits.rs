@@ -1,7 +1,7 @@
-//! How many requests run at once: at all sites, at those of one connector, and of one source.
+//! Permits for requests that run at once: at all sites, at those of one connector, and of one source.
 //!
-//! Whatever visitors and applications do, a part of what the gateway can carry is left for others,
-//! and a part for the relay's own names.
+//! A part of the gateway's capacity is always left for other visitors and applications, and a part for the relay's own
+//! names.
 
 use std::cell::OnceCell;
 use std::net::IpAddr;
@@ -17,14 +17,14 @@ const CONNECTOR: (usize, usize) = crate::limits::OF_ONE_CONNECTOR;
 /// The part that one source may have. Default 1/4.
 const SOURCE: (usize, usize) = crate::limits::OF_ONE_VISITOR;
 
-/// Which share is used up.
+/// Share that is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Full {
-    /// That of all sites.
+    /// Share of all sites.
     Sites,
-    /// That of the connector whose site it is.
+    /// Share of the connector of the site.
     Connector,
-    /// That of the visitor.
+    /// Share of the visitor.
     Source,
     /// Limit of the member's own program.
     Application,
@@ -37,11 +37,11 @@ pub(super) struct BusyPermits {
     sources: KeyedPermits<IpAddr>,
 }
 
-/// One request's permit to run; it counts until this is dropped.
+/// Permit of one request to run; it counts until this is dropped.
 pub(super) struct BusyPermit {
     /// The visitor's own share; none where the source is not counted.
     _own: Option<Permit>,
-    /// Shares of the connector and of all sites: whose they are, the most that may run, and what to say then.
+    /// Shares of the connector and of all sites: the permits, the limit, and the result if it is reached.
     others: [(Permits, usize, Full); 2],
     taken: OnceCell<[Permit; 2]>,
 }
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!((one.out(), permits.all.out(), of_source.out()), (0, 0, 0));
     }
 
-    /// As elsewhere: a household has a /64.
+    /// A household has a /64, as elsewhere.
     #[test]
     fn a_network_of_ipv6_is_one_source_and_a_second_try_takes_nothing() {
         let (permits, busy) = <(BusyPermits, Permits)>::default();

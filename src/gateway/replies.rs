@@ -20,6 +20,8 @@ const RETRY_AFTER: &str = "5";
 
 /// Characters of a protocol's name that are shown. Default 60.
 const SHOWN_PROTOCOL: usize = 60;
+/// Message if nobody is at the target, or it says nothing.
+pub(crate) const REFUSED: &str = "It refused the connection, or closed it without an answer.";
 
 impl GatewayState {
     /// Sends a message in place of the application's answer. The request may not have been read to its end.
@@ -73,7 +75,7 @@ pub(crate) fn message<'a>(
 }
 
 impl Message<'_> {
-    /// It counts as this, and not as most with its status.
+    /// Counts it with this cause instead of the usual one of its status.
     pub(crate) fn because(self, cause: Cause) -> Self {
         Self { cause, ..self }
     }
@@ -196,9 +198,6 @@ impl OtherProtocol {
         message(501, "Protocol not supported", &self.0, "")
     }
 }
-
-/// Message if nobody is at the target, or it says nothing.
-pub(crate) const REFUSED: &str = "It refused the connection, or closed it without an answer.";
 
 /// Message by the error that ended the connection.
 fn unanswered(error: Option<&io::Error>) -> String {

@@ -1,19 +1,17 @@
-//! A request as the application gets it: the head written afresh, line by line.
+//! Head of a request as a relay sends it towards the application: written afresh, line by line.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::cookies::{self, OURS};
-use super::forwarded::Host;
-use super::forwarded::{ForwardDefaults, ForwardedOrigin};
+use super::forwarded::{ForwardDefaults, ForwardedOrigin, Host};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::h1::hop_by_hop;
-use crate::http::h1::hop_by_hop::Upgrade;
-use crate::http::h1::hop_by_hop::{HOP_BY_HOP, named_by_connection, write_line};
+use crate::http::h1::hop_by_hop::{HOP_BY_HOP, Upgrade, named_by_connection, write_line};
 
-/// Header lines that only proxies may write: applications believe them about a visitor's address or
-/// name, or about the request. `Host` is written afresh, `Proxy-Authorization` is for this hop,
-/// and `Proxy` is what some applications take for a setting of their own.
+/// Header lines that only proxies may write: applications believe them about a visitor's address or name, or about the
+/// request. `Host` is written afresh, `Proxy-Authorization` is for this hop, and some applications take `Proxy` for a
+/// setting of their own.
 #[rustfmt::skip]
 const DROPPED: &[&str] = &[
     "proxy-authorization", "proxy", "host", "forwarded", "forwarded-for", "x-forwarded", "x-real-ip",
@@ -108,7 +106,7 @@ pub(crate) fn end(head: &Head, out: &mut Vec<u8>) {
     if let Some(protocol) = Upgrade::passed(head) {
         write_line(out, "Connection", b"Upgrade");
         write_line(out, "Upgrade", protocol.as_bytes());
-    } else if hop_by_hop::are_wanted(head) {
+    } else if hop_by_hop::wants_trailers(head) {
         write_line(out, "Connection", b"TE");
         write_line(out, "TE", b"trailers");
     }
@@ -124,8 +122,7 @@ pub(super) fn comes_back(head: &Head, loop_id: &str) -> bool {
         .any(|id| id.trim_ascii().eq_ignore_ascii_case(loop_id.as_bytes()))
 }
 
-/// True if sending it twice does what sending it once does (RFC 9110 section 9.2.2), and it can
-/// be sent twice.
+/// True if the request can be sent twice, and sending it twice has the same effect as once (RFC 9110 section 9.2.2).
 pub(crate) fn is_repeatable(head: &Head) -> bool {
     let idempotent = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"];
     idempotent.contains(&head.method.as_str())
@@ -133,13 +130,14 @@ pub(crate) fn is_repeatable(head: &Head) -> bool {
         && Upgrade::passed(head).is_none()
 }
 
-/// True if it asks for nothing to be done (RFC 9110 section 9.2.1): it may come twice, whatever became of the first.
+/// True if the request asks for no action (RFC 9110 section 9.2.1): it may come twice, whatever the outcome of the
+/// first.
 pub(super) fn is_safe(head: &Head) -> bool {
     is_repeatable(head) && matches!(head.method.as_str(), "GET" | "HEAD")
 }
 
-/// Many applications take whatever is no letter and no digit in a name for `_` (RFC 3875 section
-/// 4.1.18), so that is how names are compared here.
+/// True if a line of this name passes. Many applications read every character of a name that is no letter and no digit
+/// as `_` (RFC 3875 section 4.1.18), so names are compared in that way.
 fn passes(name: &str, named: &[String]) -> bool {
     let mut dropped = HOP_BY_HOP.iter().chain(DROPPED);
     // `Connection` cannot hide a loop.

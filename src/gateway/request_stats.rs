@@ -1,4 +1,5 @@
-//! Counters of a gateway's requests: a few atomics each, without a lock.
+//! Counters of a gateway's requests, a few atomics each without a lock, and the access log. The log limits the length
+//! of a line and, per minute, the lines of requests that fail: no visitor fills the disk with them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,8 +14,11 @@ use crate::sync::LogLimiter;
 const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 /// The status of a connection that goes on as another protocol's (RFC 9110 section 15.2.2).
 const SWITCHING: u16 = 101;
+/// Bytes of a path that are shown. Default 500: a visitor may send 32 KiB. Methods, sites and addresses
+/// are short where they come from.
+const SHOWN_PATH: usize = 500;
 
-/// Why a gateway answered in place of an application, or an answer was not whole.
+/// Reason that a gateway answered in place of an application, or that an answer was not whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     BadRequest,
@@ -36,7 +40,7 @@ pub(crate) enum Cause {
     WrongPort,
 }
 
-/// All of them, and what each is called outside.
+/// All causes with their names outside.
 const CAUSES: [(Cause, &str); 17] = [
     (Cause::BadRequest, "bad_request"),
     (Cause::BrokenOff, "broken_off"),
@@ -57,7 +61,7 @@ const CAUSES: [(Cause, &str); 17] = [
     (Cause::WrongPort, "wrong_port"),
 ];
 
-/// Why something was refused before it was known whom it is for.
+/// Reasons of refusals before the destination was known.
 const EARLY: [&str; 5] = [
     "malformed",
     "misdirected",
@@ -103,14 +107,14 @@ pub(crate) struct RequestStats {
     pub(crate) whole: Histogram,
     /// Connections that are open, those for the server's own names among them.
     pub(crate) open: AtomicU64,
-    /// Those that were taken.
+    /// Connections that were accepted.
     pub(crate) connections: AtomicU64,
     /// Refusals before it was known whom the request is for.
     early: Tally<{ EARLY.len() }>,
 }
 
 impl RequestStats {
-    /// A request has come to its end; `status` is 0 where the visitor was told nothing.
+    /// Counts a request that has ended; `status` is 0 if the visitor got no answer.
     pub(crate) fn note(&self, status: u16, took: Duration) {
         self.classes.add(Some(usize::from(status / 100)));
         if status != SWITCHING {
@@ -118,19 +122,19 @@ impl RequestStats {
         }
     }
 
-    /// One more that was refused, or not answered to its end.
+    /// Counts a request that was refused, or not answered to its end.
     pub(crate) fn refuse(&self, cause: Cause) {
         let index = CAUSES.iter().position(|(known, _)| *known == cause);
         self.causes.add(index);
     }
 
-    /// A connection, or a request of which it was not known yet whom it is for, was refused with this status.
+    /// Counts a connection, or a request of unknown destination, that was refused with this status.
     pub(super) fn refuse_early(&self, status: u16) {
         let cause = early(status);
         self.early.add(EARLY.iter().position(|name| *name == cause));
     }
 
-    /// Such refusals by cause.
+    /// Refusals of unknown destination, by cause.
     pub(crate) fn early_refusals(&self) -> Vec<(&'static str, u64)> {
         self.early.read(EARLY)
     }
@@ -145,13 +149,6 @@ impl RequestStats {
         self.causes.read(CAUSES.map(|(_, name)| name))
     }
 }
-
-// A request's line in the log. Its length is capped, and so are the lines a minute of requests that
-// fail: no visitor fills the disk with them.
-
-/// Bytes of a path that are shown. Default 500: a visitor may send 32 KiB. Methods, sites and addresses
-/// are short where they come from.
-const SHOWN_PATH: usize = 500;
 
 /// Content of a line.
 pub(super) struct AccessLine<'a> {
@@ -196,7 +193,7 @@ impl AccessLog {
     }
 }
 
-/// By hand: each request has such a line, and formatting its numbers would be the most of it.
+/// Writes the line by hand: each request has one, and formatting its numbers would be most of the work.
 impl fmt::Display for AccessLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.source {

@@ -1,12 +1,11 @@
-//! The gateway as the HTTP server knows it.
+//! The gateway as the HTTP server knows it, and the tunnels that come in through the visitors' listener.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use super::forwarded::{FORWARDED_FOR, source};
-use super::gateway_state::GatewayConfig;
-use super::gateway_state::GatewayState;
+use super::gateway_state::{GatewayConfig, GatewayState};
 use super::request_stats::RequestStats;
 use super::site::Sites;
 use super::visitor_connection::VisitorConnection;
@@ -39,7 +38,7 @@ impl Gateway {
         Gateway { tunnels, ..self }
     }
 
-    /// Tells how many requests run now, also after the gateway was given away.
+    /// Returns a function that counts the running requests; it works also after the gateway was given away.
     pub(crate) fn running(&self) -> impl Fn() -> usize + Send + Sync + use<> {
         let permits = self.state.permits.all.clone();
         move || permits.out()

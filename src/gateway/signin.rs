@@ -8,8 +8,7 @@ use super::gateway_state::GatewayState;
 use super::pages::{Message, private};
 use super::replies::{answer, message};
 use super::request_stats::Cause;
-use super::site::Site;
-use super::site::{Served, SiteRequest};
+use super::site::{Served, Site, SiteRequest};
 use crate::http::Response;
 use crate::http::auth::{SignInFields, SignInOutcome, same_site};
 use crate::http::h1::body::Framing;
@@ -18,10 +17,9 @@ use crate::http::server::connection_handler::ClientConnection;
 
 /// Answer to a wrong code: it may have been right once.
 const WRONG: &str = "Wrong code. It may have been changed: ask for a new link.";
-/// Where a right code leads where nothing was asked for.
+/// Path after a correct code if no page was asked for.
 const HOME: &str = "/";
-/// Bytes of the form that brings a code. Default 16 KiB: a whole link, and where it leads on to,
-/// percent-encoded.
+/// Bytes of the form that brings a code. Default 16 KiB: a whole link and the path after it, percent-encoded.
 const MAX_FORM: usize = 16 * 1024;
 
 impl GatewayState {
@@ -34,7 +32,7 @@ impl GatewayState {
         cookies.any(|cookie| auth.knows(cookie, site))
     }
 
-    /// Answers what goes to the sign-in.
+    /// Answers a request to the sign-in.
     pub(super) fn enter(
         &self,
         request: &SiteRequest<'_>,
@@ -59,7 +57,7 @@ impl GatewayState {
         }
     }
 
-    /// The page that asks for the code, in place of what was asked for.
+    /// Returns the page that asks for the code, in place of the page that was asked for.
     pub(super) fn asking(&self, request: &SiteRequest<'_>, site: &Site) -> Response {
         self.stats.refuse(Cause::CodeAsked);
         let head = request.head;
@@ -69,7 +67,7 @@ impl GatewayState {
         self.asking_with(request, site, 401, next, "")
     }
 
-    /// Shows the page; `error` is the fault of the last code, `next` where a right one leads on to.
+    /// Returns the page; `error` is the fault of the last code, `next` the path after a correct one.
     fn asking_with(
         &self,
         request: &SiteRequest<'_>,
@@ -156,7 +154,7 @@ impl GatewayState {
     }
 }
 
-/// A path of the same site, but where everything leads to anyway: its home, and the sign-in itself.
+/// Returns a path of the same site, unless it is the home page or the sign-in itself.
 fn leads_on(next: &str) -> Option<&str> {
     let path = next.split('?').next().unwrap_or_default();
     same_site(next).filter(|next| *next != HOME && path != AUTH)
@@ -186,9 +184,10 @@ fn refusal(head: &Head, host: &[u8], is_secure: bool) -> Option<Message<'static>
     is_large.then(|| message(413, "Too large", why, ""))
 }
 
-/// Browsers say where a form comes from; one that was told not to name its page sends `null`,
-/// and then says all the same that it is the same site. Where the visitor comes by `https`, a page of the same name
-/// by `http` is anybody's who stands between; the other way round a proxy may not have said that it ends TLS.
+/// True if a form comes from this site. Browsers name the origin of a form; a browser that was told not to name its
+/// page sends `null`, and `Sec-Fetch-Site` still says that it is the same site. If the visitor comes by `https`,
+/// anybody on the way can have written a page of the same name by `http`; the other way round, a proxy may not have
+/// said that it terminates TLS.
 fn is_same_origin(head: &Head, host: &[u8], is_secure: bool) -> bool {
     let only = |name| head.headers.only(name);
     let (Ok(origin), Ok(site)) = (only("origin"), only("sec-fetch-site")) else {

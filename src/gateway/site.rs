@@ -1,4 +1,4 @@
-//! Sites as the gateway knows them.
+//! Sites as the gateway knows them: their terms, the requests for them, and the visits that are open.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,6 +17,11 @@ use crate::net::Cidr;
 use crate::store::expiry::{Clocks, Expiry};
 use crate::sync::{CountedMap, Mutex, Permits};
 use crate::tunnel::server::{OpenError, Opener, VisitStats};
+
+/// Message if the other end refuses a stream.
+const REFUSED_STREAM: &str = "The other end of the tunnel refused the connection.";
+/// Characters of a path that are reported. Default 200: a visitor may send 32 KiB.
+const MAX_PATH: usize = 200;
 
 /// All sites; asked once a request.
 pub trait Sites: Send + Sync + 'static {
@@ -56,16 +61,17 @@ pub struct Site {
     pub code: Option<Code>,
     /// The networks that visitors may come from; empty lets everybody in.
     pub allow: Vec<Cidr>,
-    /// When it ends by itself.
+    /// End time of the share.
     pub expiry: Option<Expiry>,
-    /// Its number in cookies: another one ends all sign-ins. A relay alone counts it in memory; in a fleet it is the
+    /// Number in cookies: another one ends all sign-ins. A single relay counts it in memory; in a fleet it is the
     /// generation, which all relays know.
     pub epoch: u64,
     /// Number of sign-outs of everybody, as stored.
     pub generation: u64,
-    /// When its name was taken from who had it before, in seconds since 1970: what browsers keep of that is not its own.
+    /// Time at which the name was taken from its former owner, in seconds since 1970: browsers may still keep that
+    /// owner's data.
     pub renamed_at: Option<u64>,
-    /// Set when all its connections must be closed: its terms are others now.
+    /// Set when all its connections must be closed, because its terms have changed.
     pub is_replaced: Arc<AtomicBool>,
     /// Leads to the application.
     pub open: OpenStream,
@@ -73,9 +79,9 @@ pub struct Site {
     pub(crate) notify_owner: NotifyOwner,
     /// Traffic counters; go on when the site is made again.
     pub stats: Arc<VisitStats>,
-    /// On which connections; the same.
+    /// Connections with open visits; go on when the site is made again.
     pub open_visits: Arc<OpenVisits>,
-    /// Requests that run at all sites of the one who shares it: those that are not given up for others.
+    /// Requests that run at all sites of its owner and are not given up for others.
     pub busy: Permits,
 }
 
@@ -110,13 +116,14 @@ impl Site {
             .is_some_and(|expiry| expiry.is_over(Clocks::now()))
     }
 
-    /// Ends what its visitors have open, also where they take nothing; what was found by its terms opens nothing more.
+    /// Ends what its visitors have open, even if they take nothing; a request that found the site by these terms opens
+    /// nothing more.
     pub(crate) fn end_visits(&self) {
         self.is_replaced.store(true, Ordering::SeqCst);
         self.open_visits.end();
     }
 
-    /// True if not everybody sees what it answers, or not for ever.
+    /// True if its answers are not for everybody, or not without end.
     pub(super) fn is_private(&self) -> bool {
         self.code.is_some() || !self.allow.is_empty() || self.expiry.is_some()
     }
@@ -134,19 +141,16 @@ impl fmt::Debug for Site {
     }
 }
 
-/// Reason that an application is not reached.
+/// Reason that an application cannot be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unreachable {
     /// Its tunnel is not connected.
     Tunnel,
-    /// The tunnel is, but not what it leads to: what happened there.
+    /// The tunnel is connected, but its target is not reached; with the reason.
     Target(String),
-    /// The other end of the tunnel has as many visitors as it takes.
+    /// The other end of the tunnel has reached its limit of visitors.
     Full,
 }
-
-/// Message if the other end refuses a stream.
-const REFUSED_STREAM: &str = "The other end of the tunnel refused the connection.";
 
 /// Opens streams through a tunnel to the target of `holder`'s remote with this `port`.
 pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> OpenStream {
@@ -159,8 +163,8 @@ pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> OpenStre
     })
 }
 
-/// The connections on which a site's answers are under way. One that was sent nothing is not among them: whoever waits
-/// for an answer is told what became of it when the stream ends.
+/// Connections on which a site's answers are under way. A connection that was sent nothing is not among them: its
+/// visitor gets a message when the stream ends.
 #[derive(Default)]
 pub struct OpenVisits(Mutex<CountedMap<Arc<dyn Reset>>>);
 
@@ -244,9 +248,6 @@ pub(crate) fn path(head: &Head) -> &str {
         .map_or(&head.target, |(path, _)| path)
 }
 
-/// Characters of a path that are reported. Default 200: a visitor may send 32 KiB.
-const MAX_PATH: usize = 200;
-
 /// A request that was refused: the JSON `{"refused": {"source", "method", "path", "status"}}` in the data of a ping.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RefusedVisit {
@@ -287,7 +288,7 @@ impl RefusedVisit {
         serde_json::to_vec(&RefusedVisitMessage { refused: self }).unwrap_or_default()
     }
 
-    /// The one in the data of a ping; none if it says something else. A server of another maker may send anything.
+    /// Reads the data of a ping; none if it says something else. A server of another maker may send anything.
     pub(crate) fn decode(data: &[u8]) -> Option<RefusedVisit> {
         let RefusedVisitMessage { refused } = serde_json::from_slice(data).ok()?;
         let is_plain = |text: &str| text.len() <= 4 * MAX_PATH && !text.contains(char::is_control);

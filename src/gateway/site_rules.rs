@@ -1,25 +1,22 @@
-//! How the answer of an application is passed on to its visitor.
+//! Rules for an application's answer on its way to the visitor: the lines that pass, caching, and the names of
+//! protocols other than HTTP.
 
 use std::cell::Cell;
-use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::connector_side::ConnectorSide;
 use super::cookies;
 use super::cookies::OURS;
-use super::forwarded::{ForwardedOrigin, Host};
 use super::gateway_state::GatewayState;
 use super::permits::BusyPermit;
+use super::request_state::RequestContext;
 use super::request_stats::RequestStats;
-use super::site::{ActiveVisit, Served, Site};
+use super::site::ActiveVisit;
 use crate::http::h1::answer::AnswerHead;
 use crate::http::h1::head::Head;
 use crate::http::h1::hop_by_hop::{Upgrade, end_to_end, write_line};
-use crate::http::proxy::{ByteStream, Outcome, Rules, Transfer};
+use crate::http::proxy::Rules;
 use crate::http::response::HSTS;
-use crate::http::server::ExchangeSlot;
-use crate::http::server::connection_handler::After;
 
 /// Orders to a web server in front of the gateway: nginx would send a file of its own in place of the
 /// answer. `Set-Cookie2` (RFC 2965, obsolete) would set cookies that nothing here confines.
@@ -35,6 +32,32 @@ const DROPPED: [&str; 8] = [
 ];
 /// A family of such lines, by how their names begin (Perlbal, and modules of Apache and nginx that read its orders).
 const DROPPED_FAMILY: &str = "x-reproxy-";
+/// First bytes of known protocols, and the message about each.
+const KNOWN: [(&[u8], &str); 8] = [
+    (b"SSH-", "it speaks SSH: share it as ssh"),
+    (b"RFB ", "it speaks VNC: share it as vnc"),
+    // A record of TLS: an alert, or a handshake (RFC 8446 section 5.1).
+    (b"\x15\x03", "it speaks TLS: share it as https"),
+    (b"\x16\x03", "it speaks TLS: share it as https"),
+    // IAC, which begins each command of Telnet (RFC 854).
+    (b"\xff", "it speaks Telnet: share it as telnet"),
+    (b"220", "it speaks SMTP or FTP: share it as tcp"),
+    (b"-ERR", "it speaks Redis or POP3: share it as tcp"),
+    // A frame of SETTINGS (RFC 9113 section 6.5): HTTP/2 without its beginning.
+    (b"\x00\x00", "it speaks only HTTP/2, not HTTP/1.1"),
+];
+/// Header lines that tell caches in front what `Cache-Control` tells all others (RFC 9213), or in
+/// place of it.
+const FOR_CACHES: [&str; 4] = [
+    "edge-control",
+    "surrogate-control",
+    "x-litespeed-cache-control",
+    "x-reverse-proxy-ttl",
+];
+/// Endings of names of such headers.
+const FOR_CACHES_SUFFIX: &str = "cdn-cache-control";
+/// Directives that let caches in front keep an answer, or that `private` says already.
+const SHARED: [&str; 4] = ["public", "private", "s-maxage", "proxy-revalidate"];
 
 /// An exchange with a site's application.
 pub(super) struct SiteRules<'a> {
@@ -44,14 +67,14 @@ pub(super) struct SiteRules<'a> {
     /// The protocol that was asked for.
     pub(super) upgrade: Option<&'static str>,
     pub(super) answer_time: Duration,
-    /// Only its visitor may keep the answer: not everybody sees it, or not for ever.
+    /// True if only its visitor may keep the answer: it is not for everybody, or not without end.
     pub(super) is_private: bool,
     /// The request, where its browser may keep something of the site's earlier owner.
     pub(super) of_earlier: Option<&'a Head>,
-    /// Browsers are to come back by `https` alone, whatever the port (RFC 6797).
+    /// True if browsers are told to come back by `https` alone, on every port (RFC 6797).
     pub(super) is_https: bool,
     pub(super) stats: &'a RequestStats,
-    /// When the request came.
+    /// Time at which the request came.
     pub(super) began: Instant,
     /// True if the visitor has a byte of the answer.
     pub(super) has_begun: &'a Cell<bool>,
@@ -60,7 +83,7 @@ pub(super) struct SiteRules<'a> {
 impl Rules for SiteRules<'_> {
     fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>) {
         if let Some(head) = self.of_earlier.filter(|_| answer.status >= 200) {
-            cookies::write_end(head, &self.present.site, self.is_https, out);
+            cookies::end_earlier(head, &self.present.site, self.is_https, out);
         }
         let lines = end_to_end(&answer.headers).filter(|(name, _)| self.passes(name));
         for (name, value) in lines {
@@ -80,7 +103,7 @@ impl Rules for SiteRules<'_> {
         let is_interim = answer.status < 200;
         if self.is_private && !is_interim {
             let sent = answer.headers.all("cache-control");
-            write_line(out, "Cache-Control", &private(sent));
+            write_line(out, "Cache-Control", &private_cache_control(sent));
         }
         if self.is_https && !is_interim {
             write_line(out, "Strict-Transport-Security", HSTS.as_bytes());
@@ -103,7 +126,7 @@ impl Rules for SiteRules<'_> {
         Some(self.answer_time)
     }
 
-    /// From here on it is not given up for others, unless too many such came while its body did.
+    /// Marks the request as not to be given up for others, unless too many came while its body did.
     fn on_sent(&self) -> bool {
         self.permit.take().is_ok()
     }
@@ -149,7 +172,7 @@ impl<'a> SiteRules<'a> {
         }
     }
 
-    /// Writes a line, which beside the application leads visitors to the site.
+    /// Writes a line; a line that names the application is changed to lead visitors to the site.
     fn write_named(&self, name: &str, value: &[u8], out: &mut Vec<u8>) {
         let Some(connector_side) = self.connector_side else {
             return write_line(out, name, value);
@@ -185,21 +208,6 @@ fn is_order_to_proxy(name: &str) -> bool {
         || begin.is_some_and(|begin| begin.eq_ignore_ascii_case(DROPPED_FAMILY))
 }
 
-/// First bytes, and what is said of them.
-const KNOWN: [(&[u8], &str); 8] = [
-    (b"SSH-", "it speaks SSH: share it as ssh"),
-    (b"RFB ", "it speaks VNC: share it as vnc"),
-    // A record of TLS: an alert, or a handshake (RFC 8446 section 5.1).
-    (b"\x15\x03", "it speaks TLS: share it as https"),
-    (b"\x16\x03", "it speaks TLS: share it as https"),
-    // IAC, which begins each command of Telnet (RFC 854).
-    (b"\xff", "it speaks Telnet: share it as telnet"),
-    (b"220", "it speaks SMTP or FTP: share it as tcp"),
-    (b"-ERR", "it speaks Redis or POP3: share it as tcp"),
-    // A frame of SETTINGS (RFC 9113 section 6.5): HTTP/2 without its beginning.
-    (b"\x00\x00", "it speaks only HTTP/2, not HTTP/1.1"),
-];
-
 /// Names the protocol of an answer that is not HTTP.
 pub(crate) fn name_protocol(input: &[u8]) -> &'static str {
     // A packet of MySQL's protocol: three bytes of length, number 0, version 10 or an error.
@@ -211,28 +219,15 @@ pub(crate) fn name_protocol(input: &[u8]) -> &'static str {
     found.map_or("it is not HTTP", |(_, said)| said)
 }
 
-/// Header lines that tell caches in front what `Cache-Control` tells all others (RFC 9213), or in
-/// place of it.
-const FOR_CACHES: [&str; 4] = [
-    "edge-control",
-    "surrogate-control",
-    "x-litespeed-cache-control",
-    "x-reverse-proxy-ttl",
-];
-/// Endings of names of such headers.
-const FOR_CACHES_SUFFIX: &str = "cdn-cache-control";
-/// Directives that let caches in front keep an answer, or that `private` says already.
-const SHARED: [&str; 4] = ["public", "private", "s-maxage", "proxy-revalidate"];
-
 /// True if a line speaks to caches alone.
-pub(crate) fn is_for_caches(name: &str) -> bool {
+fn is_for_caches(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     FOR_CACHES.contains(&name.as_str()) || name.ends_with(FOR_CACHES_SUFFIX)
 }
 
-/// The value of `Cache-Control` that keeps caches in front out, else says what these values say
-/// (RFC 9111 section 5.2.2).
-pub(crate) fn private<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+/// Returns the value of `Cache-Control` that keeps caches in front out and otherwise says the same as these values (RFC
+/// 9111 section 5.2.2).
+fn private_cache_control<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut out = b"private".to_vec();
     for directive in values.flat_map(directives) {
         let name = directive.split(|b| *b == b'=').next();
@@ -260,59 +255,6 @@ fn directives(value: &[u8]) -> Vec<&[u8]> {
         false
     });
     parts.map(<[u8]>::trim_ascii).collect()
-}
-
-/// Counters, permit and times of a request while it runs.
-pub(super) struct RequestContext {
-    pub(super) present: ActiveVisit,
-    pub(super) permit: BusyPermit,
-    /// Time of its arrival.
-    pub(super) began: Instant,
-    /// True if the visitor has a byte of its answer.
-    pub(super) has_begun: Cell<bool>,
-}
-
-/// A stream that leads to the application, and its place among all.
-pub(super) struct Upstream {
-    pub(super) stream: Box<dyn ByteStream>,
-    pub(super) _slot: ExchangeSlot,
-    /// True if a second request came by it: where a proxy mixes visitors, hardly any does.
-    pub(super) is_reused: bool,
-}
-
-/// A stream that the visitor's next request may use.
-pub(super) struct KeptStream {
-    pub(super) site: Arc<Site>,
-    pub(super) upstream: Upstream,
-    /// Whose it is, and the proxies on the way here.
-    pub(super) chain: Vec<IpAddr>,
-    /// Number that distinguishes that visitor from others of one address.
-    pub(super) identity: u64,
-    pub(super) since: Instant,
-}
-
-/// A request that waits for its answer without a thread.
-pub(super) struct ParkedRequest {
-    pub(super) head: Head,
-    /// Names the site; none at a connector, whose application has one.
-    pub(super) host: Option<Host>,
-    pub(super) origin: ForwardedOrigin,
-    pub(super) context: RequestContext,
-    pub(super) upstream: Upstream,
-    pub(super) transfer: Transfer,
-    /// Outcome that is still to be handled.
-    pub(super) outcome: Option<Outcome>,
-    /// Steps so far.
-    pub(super) steps: usize,
-}
-
-/// Returns the result of an exchange for the log.
-pub(super) fn served(outcome: &Outcome, transfer: &Transfer) -> Served {
-    Served {
-        after: After::from(outcome),
-        status: transfer.status().unwrap_or(0),
-        bytes: transfer.sent(),
-    }
 }
 
 #[cfg(test)]
@@ -343,7 +285,7 @@ mod tests {
     fn an_answer_stays_with_its_visitor() {
         let made = |values: &[&str]| {
             let values = values.iter().map(|value| value.as_bytes());
-            String::from_utf8(private(values)).unwrap()
+            String::from_utf8(private_cache_control(values)).unwrap()
         };
         for (values, expected) in [
             (&[][..], "private"),

@@ -1,4 +1,4 @@
-//! Stream of a tunnel to an application, and TLS inside it.
+//! Stream of a tunnel to an application, TLS inside it, and the resends of a request whose stream was lost.
 
 use std::io;
 use std::io::{ErrorKind, IoSlice, Read, Write};
@@ -12,6 +12,12 @@ use rustls::Connection;
 use crate::http::proxy::{ByteStream, ClientStream, Outcome, only_if};
 use crate::http::server::connection_handler::Reset;
 use crate::tunnel::server::{LocalStream, StreamEnd};
+
+/// Time from the first loss in which another way is tried. Default 1 s: a connector has a second tunnel, and a
+/// connector that has lost both reconnects in that time.
+const WITHIN: Duration = Duration::from_secs(1);
+/// Pause before each try but the second. Default 100 ms.
+const PAUSE: Duration = Duration::from_millis(100);
 
 impl Read for LocalStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -76,7 +82,7 @@ impl ClientStream for LocalStream {
         self.has_gone()
     }
 
-    /// An end without the stream's own is one.
+    /// Does nothing: a stream that ends without an end of its own is broken off anyway.
     fn breaks_off(&mut self) {}
 }
 
@@ -109,7 +115,7 @@ impl TlsStream {
     fn pull(&mut self) -> io::Result<usize> {
         let read = self.tls.read_tls(&mut self.inner)?;
         if let Err(error) = self.tls.process_new_packets() {
-            // The other end is told why, as far as that goes.
+            // Tells the other end the reason, as far as possible.
             let _ = self.push();
             return Err(io::Error::new(io::ErrorKind::InvalidData, error));
         }
@@ -144,7 +150,7 @@ impl Write for TlsStream {
             if taken > 0 || bytes.is_empty() {
                 return Ok(taken);
             }
-            // Where the stream has taken all meanwhile there is room, and nothing that would wake anybody.
+            // If the stream has taken everything meanwhile, there is room, and no event would wake anybody.
             if self.tls.wants_write() || self.tls.is_handshaking() {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
@@ -191,12 +197,6 @@ fn not_blocked(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Time from the first loss in which another way is looked for. Default 1 s: a connector has a second tunnel, and one that
-/// has lost both is as soon back.
-const WITHIN: Duration = Duration::from_secs(1);
-/// Pause before each try but the second. Default 100 ms.
-const PAUSE: Duration = Duration::from_millis(100);
-
 /// Resends of one request.
 pub(super) struct Resends {
     /// True if a request may be sent more than once.
@@ -205,7 +205,7 @@ pub(super) struct Resends {
 }
 
 impl Resends {
-    /// None so far.
+    /// Starts without a resend.
     pub(super) fn new(allows_several: bool) -> Self {
         Self {
             allows_several,

@@ -1,5 +1,5 @@
-//! One visitor's connection, a request at a time: the site, access to it, and the message to the visitor if the
-//! application does not answer.
+//! One visitor's connection, a request at a time: finds the site, checks access to it, and sends the visitor a message
+//! if the application does not answer.
 
 use std::cell::Cell;
 use std::io::ErrorKind;
@@ -12,8 +12,7 @@ use std::time::Instant;
 use super::auth::is_sign_in;
 use super::connector_side::is_own;
 use super::cookies;
-use super::forwarded::Host;
-use super::forwarded::{ForwardDefaults, ForwardedOrigin, identity};
+use super::forwarded::{ForwardDefaults, ForwardedOrigin, Host, identity};
 use super::gateway_state::GatewayState;
 use super::naming;
 use super::pages::Message;
@@ -23,14 +22,11 @@ use super::replies::{
     other_protocol, target_down_page, too_busy_page, tunnel_down_page,
 };
 use super::request_head::{self, is_repeatable, is_safe};
-use super::request_stats::AccessLine;
-use super::request_stats::Cause;
-use super::site::{ActiveVisit, Site, StreamRequest, Unreachable};
-use super::site::{Served, SiteRequest, path};
+use super::request_state::{KeptStream, ParkedRequest, RequestContext, Upstream, served};
+use super::request_stats::{AccessLine, Cause};
+use super::site::{ActiveVisit, Served, Site, SiteRequest, StreamRequest, Unreachable, path};
 use super::site_rules::SiteRules;
-use super::site_rules::{KeptStream, ParkedRequest, RequestContext, Upstream, served};
-use super::stream::Resends;
-use super::stream::TlsStream;
+use super::stream::{Resends, TlsStream};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::h1::hop_by_hop::Upgrade;
@@ -52,7 +48,7 @@ pub(crate) struct VisitorConnection {
     pub(super) kept: Option<KeptStream>,
     /// Request that runs while no thread waits for it.
     pub(super) parked: Option<ParkedRequest>,
-    /// When the request that is served came.
+    /// Time at which the current request came.
     pub(super) began: Instant,
 }
 
@@ -233,7 +229,7 @@ impl VisitorConnection {
         Some(not_allowed_page())
     }
 
-    /// Another port of this host is another server, to which links must not lead.
+    /// True if the Host has no port of another server: links must not lead there.
     fn serves_port(&self, host: &Host) -> bool {
         let config = &self.gateway.config;
         let ours = [config.port, config.listen_port];
@@ -264,7 +260,7 @@ impl VisitorConnection {
         self.after_kept(request, &context, visitor, upstream, outcome, served)
     }
 
-    /// A stream that was kept may have ended just when the request came: then it is sent once more.
+    /// Ends a request on a kept stream. If that stream ended just when the request came, the request is sent once more.
     pub(super) fn after_kept(
         &mut self,
         request: &SiteRequest<'_>,
@@ -293,7 +289,7 @@ impl VisitorConnection {
         loop {
             let mut upstream = match self.open(request, &context.present.site, visitor) {
                 Ok(upstream) => upstream,
-                // Nothing of it was sent.
+                // No byte of it was sent.
                 Err(OpenFailure::Unreachable(Unreachable::Tunnel)) if resends.begin_next() => {
                     continue;
                 }
@@ -310,7 +306,7 @@ impl VisitorConnection {
         }
     }
 
-    /// Keeps the stream for the next request, where that may be.
+    /// Keeps the stream for the next request, if that is allowed.
     pub(super) fn keep(
         &mut self,
         request: &SiteRequest<'_>,
@@ -348,8 +344,8 @@ impl VisitorConnection {
         })
     }
 
-    /// A request that is whole runs from here on. One with a body gives way while it is sent, counts as its visitor's
-    /// all the while, and takes the rest of its permit after that.
+    /// Takes the permit of a request. A whole request runs from here on. A request with a body gives way while it is
+    /// sent, counts as its visitor's all the while, and takes the rest of its permit after that.
     fn permitted(
         &self,
         request: &SiteRequest<'_>,
@@ -365,7 +361,8 @@ impl VisitorConnection {
         Ok(permit)
     }
 
-    /// This machine, and a proxy that does not say whom it speaks for, stand for many visitors.
+    /// Returns the source if it is one visitor. This machine, and a proxy that does not name its visitor, stand for
+    /// many.
     pub(super) fn counted(&self, source: IpAddr) -> Option<IpAddr> {
         if self.gateway.connector_side.is_some() {
             return None;
@@ -375,11 +372,11 @@ impl VisitorConnection {
         (!is_many).then_some(source)
     }
 
-    /// A connection may be many visitors', as a proxy that was not named looks like one of them. So no
-    /// stream is kept after a body: what an application leaves unread of it would be the beginning of the
-    /// next one's request. And none where nobody says whose it is, as what an application sends late would
-    /// be the next one's answer: behind a trusted proxy that names no visitor, and where all come by
-    /// `https`, which only proxies end, from a peer that is not trusted.
+    /// True if the stream may be kept. A connection may carry many visitors' requests, as a proxy that was not named
+    /// looks like one of them. So no stream is kept after a body: the unread rest of it would be the beginning of the
+    /// next request. Nor is one kept if the visitor is unknown, as late bytes of the application would be the next
+    /// one's answer: behind a trusted proxy that names no visitor, and, if all come by `https`, which only proxies
+    /// terminate, from a peer that is not trusted.
     fn may_keep(&self, request: &SiteRequest<'_>) -> bool {
         let config = &self.gateway.config;
         let is_proxy = is_within(self.peer, &config.trust_proxy);
@@ -420,7 +417,7 @@ impl VisitorConnection {
         if !same || self.began.saturating_duration_since(kept.since) > usable_for {
             return None;
         }
-        // Bytes that nobody asked for, or an end: it is of no use.
+        // Bytes that no request asked for, or an end: it is of no use.
         let read = kept.upstream.stream.read(&mut [0]);
         would_block(&read).then_some(kept)
     }
@@ -437,7 +434,7 @@ impl VisitorConnection {
             visitor,
         };
         let opened = (site.open)(&wanted).and_then(|stream| self.secured(request, site, stream));
-        // It may have been opened for terms that hold no more: nobody else would close it.
+        // It may have been opened for terms that have changed: nothing else would close it.
         if site.is_replaced.load(Ordering::SeqCst) || site.is_over() {
             return Err(OpenFailure::Changed);
         }
@@ -464,8 +461,7 @@ impl VisitorConnection {
         self.gateway.send_message(request, visitor, &page)
     }
 
-    /// TLS to the application, under the name that the visitor used: it is the one that its own
-    /// configuration would know.
+    /// Adds TLS to the application, under the name that the visitor used: its own configuration would know that one.
     fn secured(
         &self,
         request: &SiteRequest<'_>,
@@ -482,7 +478,7 @@ impl VisitorConnection {
         }
     }
 
-    /// The request as the application gets it, of which nothing was sent.
+    /// Returns the request as the application gets it, before any byte of it was sent.
     pub(super) fn transfer(&self, request: &SiteRequest<'_>, site: &Site) -> Transfer {
         let (head, config) = (request.head, &self.gateway.config);
         if let Some(connector_side) = &self.gateway.connector_side {
@@ -501,7 +497,7 @@ impl VisitorConnection {
         Transfer::new(head, RequestBody::new(head.framing, to_app))
     }
 
-    /// One attempt to its end, and if it comes to that, the upgraded connection.
+    /// Makes one attempt to its end, and then carries the upgraded connection, if there is one.
     pub(super) fn exchange(
         &self,
         request: &SiteRequest<'_>,

@@ -5,16 +5,15 @@
 //! serves the files of a directory instead, uncached, while working on them.
 
 use std::borrow::Cow;
-use std::env;
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use flate2::read::GzDecoder;
 
 use super::{ApiError, Request, Response};
 
-/// No inline script or style, nothing from elsewhere, no framing.
+/// Content security policy of our pages: no inline script or style, nothing from elsewhere, no framing.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; \
     style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'none'; \
     base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -77,7 +76,7 @@ pub(crate) fn description(request: Request, name: &str) {
     request.respond(response);
 }
 
-/// A file as it is, for what is put together from several.
+/// Returns a file uncompressed, for a text that is put together from several.
 pub(crate) fn source(name: &str) -> Option<Vec<u8>> {
     match directory() {
         Some(dir) => read(&dir, name),
@@ -97,7 +96,7 @@ fn embedded(name: &str) -> Option<&'static File> {
     FILES.get(at)
 }
 
-/// A page is asked for anew each time; its tag saves sending it again.
+/// Answers with a page. Browsers ask for a page anew each time; its tag saves sending it again.
 fn embedded_page(request: &Request, file: &'static File) -> Response {
     let tag = format!("\"{HASH}\"");
     let known = request.header("if-none-match").is_some_and(|known| {
@@ -185,7 +184,7 @@ fn read(dir: &Path, name: &str) -> Option<Vec<u8>> {
     inside.then(|| fs::read(file).ok()).flatten()
 }
 
-/// Plain segments only.
+/// Returns the name as a path, if all its segments are plain.
 fn safe(name: &str) -> Option<Cow<'_, Path>> {
     let plain = |segment: &str| !segment.is_empty() && !segment.starts_with('.');
     let ok = name.split('/').all(plain) && !name.contains(['\\', '\0', ':']);

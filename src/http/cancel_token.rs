@@ -10,7 +10,7 @@ use std::thread::{self, ThreadId};
 
 type Callback = Box<dyn FnOnce() + Send>;
 
-/// Tells whether the client of one request is still there. Clones tell of the same client.
+/// Tells if the client of one request is still connected. Clones tell of the same client.
 ///
 /// A client that shuts down its sending side counts as gone: over TCP that cannot be told
 /// from a closed connection.
@@ -31,14 +31,14 @@ struct Callbacks {
     waiting: HashMap<u64, Arc<CallbackSlot>>,
 }
 
-/// One callback. `callback` stays locked while it runs, so that a guard can wait for it.
+/// A callback. `callback` stays locked while it runs, so that a guard can wait for it.
 struct CallbackSlot {
     callback: Mutex<Option<Callback>>,
     runner: Mutex<Option<ThreadId>>,
 }
 
 impl CancelToken {
-    /// For a client that is there.
+    /// Makes a token for a connected client.
     pub fn new() -> CancelToken {
         CancelToken::default()
     }
@@ -48,9 +48,8 @@ impl CancelToken {
         self.state.gone.load(Ordering::SeqCst)
     }
 
-    /// Runs `f` once when the client goes, on a thread of its own; here and now if it has
-    /// gone already. Dropping the guard deregisters `f`, or waits for its end if it is
-    /// just running: after that `f` neither runs nor will run.
+    /// Runs `f` once when the client goes, on a thread of its own, or here and now if it has gone already. Dropping the
+    /// guard deregisters `f`, or waits for its end if it is running: after that `f` does not run any more.
     pub fn on_gone(&self, f: impl FnOnce() + Send + 'static) -> DisconnectGuard {
         let mut callbacks = self.state.callbacks.lock();
         if self.is_gone() {
@@ -83,7 +82,7 @@ impl CancelToken {
         run_elsewhere(waiting.into_values().collect());
     }
 
-    /// Forgets what is registered: the request has ended in the ordinary way.
+    /// Forgets the callbacks: the request has ended in the ordinary way.
     pub(crate) fn disarm(&self) {
         let forgotten = std::mem::take(&mut self.state.callbacks.lock().waiting);
         drop(forgotten); // with the lock released: a callback's drop may take others
@@ -132,7 +131,7 @@ impl CallbackSlot {
         *self.runner.lock() = None;
     }
 
-    /// Drops the callback; waits when it is running, unless it is this very thread.
+    /// Drops the callback; waits while it runs, unless on this very thread.
     fn cancel(&self) {
         if *self.runner.lock() == Some(thread::current().id()) {
             return;
@@ -142,8 +141,8 @@ impl CallbackSlot {
     }
 }
 
-/// The thread that notices a leaving client has a small stack; the callbacks get a larger
-/// one, on a thread that ends with them. Without a thread to be had they run here.
+/// Runs callbacks on a thread that ends with them: the thread that notices a leaving client has a small stack. If no
+/// thread can be started, they run here.
 fn run_elsewhere(slots: Vec<Arc<CallbackSlot>>) {
     let slots = Arc::new(slots);
     let theirs = Arc::clone(&slots);

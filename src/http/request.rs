@@ -1,4 +1,4 @@
-//! One whole checked request.
+//! A whole checked request, with its body.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,7 +11,7 @@ use serde_json::error::Category;
 use zeroize::Zeroizing;
 
 use super::h1::head::Target;
-use super::{ApiError, CancelToken, Response, ResponseHead};
+use super::{ApiError, CancelToken, Response, ResponseHead, Stream};
 use crate::sync::{Mutex, Thread, spawn};
 
 /// Bytes of an answer that the Unix socket takes without waiting for the client.
@@ -31,7 +31,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// As it stands in a request.
+    /// Returns its name in a request.
     pub fn as_str(&self) -> &str {
         match self {
             Method::Get => "GET",
@@ -69,11 +69,11 @@ pub struct Request {
     params: Vec<(String, String)>,
     /// May hold a secret.
     body: Zeroizing<Vec<u8>>,
-    /// A body that is not read yet.
+    /// Body that is not read yet.
     stream: Option<Box<dyn Read + Send>>,
     peer: IpAddr,
     client: CancelToken,
-    /// Taken by the answer.
+    /// Destination that the answer takes.
     out: Option<ResponseTarget>,
     /// `Set-Cookie` of the answer.
     cookie: Option<String>,
@@ -88,8 +88,8 @@ enum ResponseTarget {
 }
 
 impl Request {
-    /// A request of this process, without a connection; its answer comes from the channel. `target` has the form of a
-    /// request line's, and `body` is JSON.
+    /// Makes a request of this process, without a connection; its answer comes from the channel. `target` has the form
+    /// of a request line's, and `body` is JSON.
     pub(crate) fn local(
         method: Method,
         target: &str,
@@ -113,7 +113,7 @@ impl Request {
         Ok((request, answer))
     }
 
-    /// Takes over what tiny_http has, the body included.
+    /// Takes over a request of tiny_http, the body included.
     pub(super) fn read(
         mut from: tiny_http::Request,
         peer: IpAddr,
@@ -131,8 +131,8 @@ impl Request {
         Ok(request)
     }
 
-    /// Reads a request but not its body, read while it is answered. tiny_http gives both ways away only together, as to
-    /// a protocol that HTTP is left for; the interim answer that it then writes goes no further than the server.
+    /// Reads a request but not its body, which is read while it is answered. tiny_http gives both ways away only
+    /// together, as for an upgrade; the interim answer that it then writes goes no further than the server.
     pub(super) fn read_streamed(
         from: tiny_http::Request,
         peer: IpAddr,
@@ -184,7 +184,7 @@ impl Request {
         first(&self.query, |key| key == name)
     }
 
-    /// The value of a query parameter that was given once, decoded.
+    /// Returns the decoded value of a query parameter that was given exactly once.
     pub fn only_query(&self, name: &str) -> Option<&str> {
         let mut values = self.query.iter().filter(|(key, _)| key == name);
         let (_, value) = values.next()?;
@@ -234,7 +234,7 @@ impl Request {
         self.stream.take()
     }
 
-    /// The body as JSON: 415 when it is not declared as such, 400 naming what is wrong.
+    /// Returns the body as JSON: 415 if it is not declared as such, 400 with its fault.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         self.must_be_json()?;
         serde_json::from_slice(&self.body).map_err(|error| {
@@ -246,7 +246,7 @@ impl Request {
         })
     }
 
-    /// 415 where the body is not declared as JSON.
+    /// Fails with 415 if the body is not declared as JSON.
     pub fn must_be_json(&self) -> Result<(), ApiError> {
         let declared = self.header("content-type").unwrap_or_default();
         let essence = declared.split(';').next().unwrap_or_default().trim();
@@ -268,12 +268,12 @@ impl Request {
         self.header("host").unwrap_or_default()
     }
 
-    /// Tells whether the client is still there.
+    /// Token that tells if the client is still connected.
     pub fn client(&self) -> &CancelToken {
         &self.client
     }
 
-    /// Sets the `Set-Cookie` that goes with the answer, whichever that is.
+    /// Sets the `Set-Cookie` of the answer, whatever it is.
     pub fn set_cookie(&mut self, cookie: Option<String>) {
         self.cookie = cookie;
     }
@@ -308,7 +308,7 @@ impl Request {
         let mut out = match self.out.take() {
             Some(ResponseTarget::Client(out)) => out,
             Some(ResponseTarget::Caller(caller)) => {
-                // It may wait no more.
+                // The caller may have stopped waiting.
                 let _ = caller.send(response);
                 return;
             }
@@ -370,7 +370,7 @@ impl Write for BothWays {
     }
 }
 
-/// A body of a declared length. Its end before that is an error.
+/// A body of a declared length. An earlier end is an error.
 struct DeclaredBody(io::Take<BothWays>);
 
 impl Read for DeclaredBody {
@@ -383,8 +383,8 @@ impl Read for DeclaredBody {
     }
 }
 
-/// A client that reads slowly must not hold a worker. The thread ends with the answer;
-/// where none is to be had, the answer breaks off and its client is told so.
+/// Writes on a thread of its own: a client that reads slowly must not hold a worker. The thread ends with the answer;
+/// if no thread can be started, the answer breaks off and its client is told so.
 fn write_elsewhere(write: impl FnOnce() + Send + 'static) {
     spawn(Thread::HttpAnswer, write)
         .unwrap_or_else(|error| log::warn!("http: no thread for a large answer: {error}"));
@@ -402,72 +402,4 @@ fn first(pairs: &[(String, String)], is: impl Fn(&str) -> bool) -> Option<&str> 
         .iter()
         .find(|(key, _)| is(key))
         .map(|(_, value)| value.as_str())
-}
-
-/// The body of a streaming answer. Each write becomes a chunk, so writes should be large
-/// (about 64 KiB). Dropping it without [`Stream::finish`] aborts: the client sees a broken
-/// transfer, never a clean end.
-pub struct Stream {
-    out: Box<dyn Write + Send>,
-    client: CancelToken,
-    /// The answer to a HEAD request has no body.
-    mute: bool,
-}
-
-impl Stream {
-    pub(super) fn begin(
-        mut out: Box<dyn Write + Send>,
-        head: &[u8],
-        mute: bool,
-        client: CancelToken,
-    ) -> io::Result<Stream> {
-        out.write_all(head)?;
-        out.write_all(b"Transfer-Encoding: chunked\r\n\r\n")?;
-        out.flush()?;
-        Ok(Stream { out, client, mute })
-    }
-
-    /// The watch of the request that is answered.
-    pub fn client(&self) -> &CancelToken {
-        &self.client
-    }
-
-    /// Ends the answer cleanly.
-    pub fn finish(mut self) -> io::Result<()> {
-        if !self.mute {
-            self.out.write_all(b"0\r\n\r\n")?;
-        }
-        self.out.flush()
-    }
-
-    /// tiny_http's writer holds small writes back, so the size line and the end of the
-    /// chunk before go out together.
-    fn chunk(&mut self, data: &[u8]) -> io::Result<()> {
-        write!(self.out, "{:x}\r\n", data.len())?;
-        self.out.write_all(data)?;
-        self.out.write_all(b"\r\n")
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        // An empty chunk would be the end of the answer.
-        if !data.is_empty() && !self.mute {
-            self.chunk(data)?;
-        }
-        Ok(data.len())
-    }
-
-    /// Pushes what was written to the client at once.
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
-impl fmt::Debug for Stream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream")
-            .field("client", &self.client)
-            .finish_non_exhaustive()
-    }
 }

@@ -1,8 +1,11 @@
-//! Answers: the head, the body, and the JSON envelope.
+//! Answers: the head, the body whole or streamed, and the JSON envelope.
+
+use std::io::Write;
+use std::{fmt, io};
 
 use serde::Serialize;
 
-use super::{ApiError, Failed};
+use super::{ApiError, CancelToken, Failed};
 
 /// Value of `Strict-Transport-Security` (RFC 6797): for a year, this host name alone, on every port.
 pub(crate) const HSTS: &str = "max-age=31536000";
@@ -15,8 +18,7 @@ pub struct ResponseHead {
 }
 
 impl ResponseHead {
-    /// A head that carries what every answer carries: no sniffing of its type, and no use
-    /// of it by other origins.
+    /// Makes a head with the lines that every answer has: no sniffing of its type, and no use of it by other origins.
     pub fn new(status: u16) -> ResponseHead {
         ResponseHead {
             status,
@@ -26,8 +28,8 @@ impl ResponseHead {
         .header("Cross-Origin-Resource-Policy", "same-origin")
     }
 
-    /// Adds a header. Control characters in the value (a line break could start another
-    /// header) become spaces. Framing headers are the server's and are ignored here.
+    /// Adds a header. Control characters in the value become spaces, as a line break could start another header.
+    /// Framing headers are the server's and are ignored here.
     #[must_use]
     pub fn header(mut self, name: &str, value: impl AsRef<str>) -> ResponseHead {
         let framing = ["content-length", "transfer-encoding", "connection"];
@@ -69,7 +71,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// Any body with any type.
+    /// Makes an answer with any body and type.
     pub fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Response {
         Response {
             head: ResponseHead::new(status).header("Content-Type", content_type),
@@ -77,7 +79,7 @@ impl Response {
         }
     }
 
-    /// A head alone: the answer has no body.
+    /// Makes an answer without a body.
     pub fn empty(status: u16) -> Response {
         Response {
             head: ResponseHead::new(status),
@@ -85,7 +87,7 @@ impl Response {
         }
     }
 
-    /// `body` as it stands, without the envelope.
+    /// Makes an answer with `body` as it is, without the envelope.
     pub fn json(status: u16, body: &impl Serialize) -> Response {
         match serde_json::to_vec(body) {
             Ok(bytes) => {
@@ -162,6 +164,74 @@ impl Response {
 impl<M: Serialize> From<Failed<M>> for Response {
     fn from(error: Failed<M>) -> Response {
         Response::error(&error)
+    }
+}
+
+/// The body of a streaming answer. Each write becomes a chunk, so writes should be large
+/// (about 64 KiB). Dropping it without [`Stream::finish`] aborts: the client sees a broken
+/// transfer, never a clean end.
+pub struct Stream {
+    out: Box<dyn Write + Send>,
+    client: CancelToken,
+    /// The answer to a HEAD request has no body.
+    mute: bool,
+}
+
+impl Stream {
+    pub(super) fn begin(
+        mut out: Box<dyn Write + Send>,
+        head: &[u8],
+        mute: bool,
+        client: CancelToken,
+    ) -> io::Result<Stream> {
+        out.write_all(head)?;
+        out.write_all(b"Transfer-Encoding: chunked\r\n\r\n")?;
+        out.flush()?;
+        Ok(Stream { out, client, mute })
+    }
+
+    /// Token of the request that is answered.
+    pub fn client(&self) -> &CancelToken {
+        &self.client
+    }
+
+    /// Ends the answer cleanly.
+    pub fn finish(mut self) -> io::Result<()> {
+        if !self.mute {
+            self.out.write_all(b"0\r\n\r\n")?;
+        }
+        self.out.flush()
+    }
+
+    /// Writes a chunk. tiny_http's writer holds small writes back, so the size line and the end of the chunk before go
+    /// out together.
+    fn chunk(&mut self, data: &[u8]) -> io::Result<()> {
+        write!(self.out, "{:x}\r\n", data.len())?;
+        self.out.write_all(data)?;
+        self.out.write_all(b"\r\n")
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        // An empty chunk would be the end of the answer.
+        if !data.is_empty() && !self.mute {
+            self.chunk(data)?;
+        }
+        Ok(data.len())
+    }
+
+    /// Sends the written bytes to the client at once.
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("client", &self.client)
+            .finish_non_exhaustive()
     }
 }
 

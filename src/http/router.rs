@@ -1,12 +1,12 @@
-//! Method and path to handler.
+//! Routes from method and path to a handler.
 
 use super::{ApiError, Method, Request, Response};
 
 type Action = Box<dyn Fn(Request) + Send + Sync>;
 type Params = Vec<(String, String)>;
 
-/// Routes requests: 404 for an unknown path, 405 with `Allow` for a known one with another
-/// method, HEAD as GET. Of several patterns that match, the first one added counts.
+/// Routes requests: 404 for an unknown path, 405 with `Allow` for a known one with another method, HEAD as GET. Of
+/// several matching patterns, the one that was added first counts.
 #[derive(Default)]
 pub struct Router {
     routes: Vec<Route>,
@@ -95,7 +95,7 @@ fn refuse(request: Request, allow: &str) {
     request.respond(response);
 }
 
-/// The parameters when `path` matches.
+/// Returns the parameters if `path` matches.
 fn matches(pattern: &str, path: &str) -> Option<Params> {
     let mut params = Params::new();
     let mut segments = path.split('/');
@@ -116,7 +116,7 @@ fn matches(pattern: &str, path: &str) -> Option<Params> {
 
 /// Answers requests. Called on a worker; moves slow work to a thread of its own.
 pub trait Handler: Send + Sync + 'static {
-    /// Answers `request`, here or later. One that is dropped unanswered becomes a 500.
+    /// Answers `request`, here or later. A request that is dropped unanswered becomes a 500.
     fn handle(&self, request: Request);
 
     /// True if the body of such a request comes as a stream ([`Request::take_stream`]) and may have any size.

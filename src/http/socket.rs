@@ -1,18 +1,18 @@
-//! Results of non-blocking sockets.
+//! Flags and results of non-blocking sockets.
 
 use std::io;
 use std::net::TcpStream;
 
 use rustix::event::PollFlags;
 
-/// Said of a client that has sent its last byte: it closed, or shut down its sending side.
+/// Flag of a client that has sent its last byte: it closed, or shut down its sending side.
 #[cfg(target_os = "linux")]
 pub(crate) const READ_CLOSED: PollFlags = PollFlags::RDHUP;
-/// Elsewhere the end is found by reading.
+/// Empty on other systems: reading finds the end.
 #[cfg(not(target_os = "linux"))]
 pub(crate) const READ_CLOSED: PollFlags = PollFlags::empty();
 
-/// Nothing more will come or go.
+/// Flags of a connection on which no more bytes move.
 pub(crate) const BROKEN: PollFlags = PollFlags::ERR.union(PollFlags::HUP);
 
 /// True if an operation would have to wait.

@@ -1,9 +1,8 @@
-//! Upstream of the server: tiny_http on a private Unix socket, its workers, and the table of
-//! requests under way.
+//! Upstream of the server: tiny_http on a private Unix socket, its workers, and the table of running requests.
 
 use std::collections::HashMap;
 use std::fs::{DirBuilder, Permissions};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,33 +10,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use std::{fmt, fs, io, thread};
+use std::{fs, io, thread};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::h1::body::Framing;
 use super::h1::head::Head;
 use super::h1::hop_by_hop::is_hop_by_hop;
-use super::server::connection_handler::Gateway;
-use super::server::{
-    Backend, Listener, ListenerConfig, PendingResponse, StreamServer, UpstreamConnection,
-};
-use super::{CancelToken, Handler, HostPolicy, Limits, Request};
+use super::server::{Backend, PendingResponse, UpstreamConnection};
+use super::{CancelToken, Handler, Request};
 use crate::sync::{Mutex, Thread, spawn};
 
-/// Names the request in the process's own table. Only the server writes it.
+/// Header with the number of the request in this process's table. Only the server writes it.
 const ID_HEADER: &str = "x-postern-request";
 /// Header names that only the server may use.
 const OWN_PREFIX: &str = "x-postern-";
 
-/// Pause between two attempts to make a listener: the files or threads that it lacks must first be given back.
+/// Pause between two attempts to make a listener: the missing files or threads must first be given back.
 const BACK_OFF: Duration = Duration::from_millis(20);
 /// Time in which the threads of a lost listener still deliver requests that they had begun to read.
 const LATE_REQUESTS: Duration = Duration::from_millis(200);
 
 static NEXT_SOCKET: AtomicU64 = AtomicU64::new(0);
 
-/// tiny_http and what it needs.
+/// tiny_http with its socket, its workers and their requests.
 pub(super) struct Workers {
     run_dir: PathBuf,
     count: usize,
@@ -49,13 +45,13 @@ pub(super) struct Workers {
     ended: Receiver<()>,
 }
 
-/// One tiny_http server on one socket file.
+/// A tiny_http server on one socket file.
 struct TinyServer {
     server: tiny_http::Server,
     socket: PathBuf,
 }
 
-/// Requests under way, by id.
+/// Running requests, by id.
 #[derive(Default)]
 struct PendingRequests {
     next: AtomicU64,
@@ -140,8 +136,8 @@ impl Workers {
         }
     }
 
-    /// Goes on to the listener in place of a dead one, once the requests that the dead one had begun
-    /// to read are served.
+    /// Goes on to the listener that replaces a dead one, after serving the requests that the dead one had begun to
+    /// read.
     fn leave(&self, dead: &Arc<TinyServer>, handler: &dyn Handler) {
         while !self.replace(dead) && !self.is_stopping() {
             thread::sleep(BACK_OFF);
@@ -156,7 +152,7 @@ impl Workers {
         }
     }
 
-    /// A worker outlives whatever panics; the request has answered 500 by being dropped.
+    /// Serves a request. A worker outlives a panic; the request has answered 500 by being dropped.
     fn dispatch(&self, request: tiny_http::Request, handler: &dyn Handler) {
         let Some(pending) = self.find(&request) else {
             return; // its client has gone, or it did not come through the server
@@ -206,9 +202,8 @@ impl Workers {
         UnixStream::connect(&replaced.socket)
     }
 
-    /// tiny_http's accept thread ends at its first error or panic, and its listener with
-    /// it: a new one takes its place, and workers that wait at the old one are woken.
-    /// False when there is no listener and none can be made now.
+    /// Replaces a dead listener. tiny_http's accept thread ends at its first error or panic, and its listener with it;
+    /// workers that wait at the old one are woken. False if there is no listener and none can be made now.
     fn replace(&self, dead: &Arc<TinyServer>) -> bool {
         let mut current = self.current.lock();
         let is_current = current.as_ref().is_some_and(|now| Arc::ptr_eq(now, dead));
@@ -249,7 +244,7 @@ impl TinyServer {
             io::Error::new(error.kind(), format!("{}: {error}", socket.display()))
         })?;
         fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
-        // It panics if there is no thread.
+        // tiny_http panics if there is no thread.
         let start = || tiny_http::Server::from_listener(listener, None);
         let started =
             catch_unwind(AssertUnwindSafe(start)).map_err(|_| rustix::io::Errno::AGAIN)?;
@@ -258,7 +253,7 @@ impl TinyServer {
     }
 }
 
-/// The directory keeps others away from the socket, so it must be ours alone.
+/// Makes the directory. It keeps others away from the socket, so it must be ours alone.
 fn prepare_dir(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let is = fs::metadata(dir)?;
@@ -308,7 +303,7 @@ impl Backend for Workers {
     }
 }
 
-/// A request in the table; taken out when dropped.
+/// Entry of a request in the table; removed when dropped.
 struct PendingEntry {
     id: u64,
     request: Arc<PendingRequest>,
@@ -327,8 +322,8 @@ impl Drop for PendingEntry {
     }
 }
 
-/// The request as tiny_http gets it: one request, one connection, plain ASCII, framing and
-/// our own headers written afresh.
+/// Returns the request in tiny_http's form: one request, one connection, plain ASCII, with framing and our own headers
+/// written afresh.
 fn serialise(head: &Head, body: Option<&[u8]>, id: u64) -> Vec<u8> {
     let mut out = format!("{} {} HTTP/1.1\r\n", head.method, head.target);
     for (name, value) in head.headers.iter().filter(|(name, _)| passes(name)) {
@@ -361,9 +356,8 @@ fn passes(name: &str) -> bool {
     !is_hop_by_hop(name) && !name.eq_ignore_ascii_case("expect") && !is_own
 }
 
-/// tiny_http drops a connection at a byte that is not ASCII. Cookies are shared by all
-/// programs on a host, so one of another program may hold such bytes: it is left out, as
-/// is any other header with them.
+/// Returns the value in plain ASCII; tiny_http drops a connection at any other byte. Cookies are shared by all programs
+/// on a host, so a cookie of another program may hold such bytes: it is left out, like any other header with them.
 fn plain(name: &str, value: &[u8]) -> Option<String> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
     if !name.eq_ignore_ascii_case("cookie") {
@@ -375,113 +369,4 @@ fn plain(name: &str, value: &[u8]) -> Option<String> {
         .filter(|pair| pair.is_ascii())
         .collect();
     Some(kept.join("; "))
-}
-
-/// Time that workers have to end at the stop, after the connections have ended.
-const WORKERS_STOP: Duration = Duration::from_millis(250);
-
-/// Settings of a server.
-#[derive(Debug)]
-pub struct ServerConfig {
-    /// The public listener.
-    pub listener: TcpListener,
-    /// The names it is served under.
-    pub hosts: HostPolicy,
-    /// True if loopback connections of other users of this host are refused (Linux).
-    pub check_other_users: bool,
-    /// A directory of ours alone (0700; made when missing) for the Unix socket. Its path
-    /// must be short: a socket's address has room for about 100 bytes.
-    pub run_dir: PathBuf,
-    /// Threads that call the handler.
-    pub workers: usize,
-    /// Caps and timeouts.
-    pub limits: Limits,
-}
-
-/// A running server. Dropping it stops it.
-pub struct Server {
-    addr: SocketAddr,
-    listener: Listener,
-    workers: Arc<Workers>,
-}
-
-impl Server {
-    /// Starts serving.
-    pub fn start(config: ServerConfig, handler: Arc<dyn Handler>) -> io::Result<Server> {
-        Server::start_beside(None, config, handler)
-    }
-
-    /// Starts serving what `gateway` does not claim, and lets it serve the rest.
-    pub fn start_with_gateway(
-        gateway: Arc<dyn Gateway>,
-        config: ServerConfig,
-        handler: Arc<dyn Handler>,
-    ) -> io::Result<Server> {
-        Server::start_beside(Some(gateway), config, handler)
-    }
-
-    fn start_beside(
-        gateway: Option<Arc<dyn Gateway>>,
-        config: ServerConfig,
-        handler: Arc<dyn Handler>,
-    ) -> io::Result<Server> {
-        let addr = config.listener.local_addr()?;
-        let workers = Workers::start(&config.run_dir, config.workers, &handler)?;
-        let listener = Listener::start(ListenerConfig {
-            listener: config.listener,
-            hosts: config.hosts,
-            check_other_users: config.check_other_users,
-            limits: config.limits,
-            backend: workers.clone(),
-            gateway,
-        });
-        match listener {
-            Ok(listener) => Ok(Server {
-                addr,
-                listener,
-                workers,
-            }),
-            Err(error) => {
-                workers.stop(WORKERS_STOP);
-                Err(error)
-            }
-        }
-    }
-
-    /// Where it listens.
-    pub fn addr(&self) -> SocketAddr {
-        self.addr
-    }
-
-    /// Serves clients that come by no socket, as long as the server runs.
-    pub fn streams(&self) -> StreamServer {
-        self.listener.streams()
-    }
-
-    /// From here on each answer is its connection's last; connections are taken as before.
-    pub fn drain(&self) {
-        self.listener.drain();
-    }
-
-    /// Stops accepting, lets answers end that take no longer than
-    /// [`Limits::stop_time`](super::Limits::stop_time), aborts the rest and removes the
-    /// socket. Done within 1.5 s.
-    pub fn stop(self) {
-        drop(self);
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.listener.stop();
-        self.workers.stop(WORKERS_STOP);
-    }
-}
-
-impl fmt::Debug for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server")
-            .field("addr", &self.addr)
-            .finish_non_exhaustive()
-    }
 }

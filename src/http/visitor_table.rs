@@ -1,4 +1,4 @@
-//! The visitors of one application's connection: who is there now, and how many there were.
+//! The visitors of one application's connection: the current ones, and their number in all.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::store::time::{deserialize_rfc3339, serialize_rfc3339};
 use crate::sync::{Changes, Mutex};
 
-/// Visitors that are remembered, so that each counts once. Default 1000, some 100 KiB; the one that is gone for longest
-/// is forgotten first, and counts again.
+/// Visitors that are remembered, so that each counts once. Default 1000, some 100 KiB; the one that left first is
+/// forgotten first, and counts again.
 const MOST: usize = 1000;
 
 /// Unit in which visitors are counted.
@@ -72,7 +72,7 @@ impl<K> Default for VisitorTable<K> {
 }
 
 impl<K> VisitorTable<K> {
-    /// A table that tells of each visitor who comes.
+    /// Makes a table that reports each new visitor.
     pub(crate) fn notifying(changes: Arc<Changes>) -> Self {
         let state = TableState {
             known: HashMap::new(),
@@ -93,7 +93,8 @@ impl<K: Clone + Eq + Hash> VisitorTable<K> {
         count.last_at = count.last_at.max(Some(time));
     }
 
-    /// Returns the counts. A visitor is there for as long as one of their [`VisitorPresence`]s, and then for `linger`.
+    /// Returns the counts. A visitor counts as current while one of their [`VisitorPresence`]s lives, and for `linger`
+    /// after that.
     pub fn count(&self, linger: Duration) -> VisitorCount {
         let state = self.state.lock();
         let now = state.known.iter().map(|(visitor, seen)| match visitor {
@@ -134,7 +135,7 @@ impl<K: Clone + Eq + Hash> VisitorTable<K> {
 }
 
 impl<K: Clone + Eq + Hash> TableState<K> {
-    /// Forgets one that is gone, if there are too many. Those who are there are as few as open connections.
+    /// Forgets a visitor who has left, if there are too many. The current ones are as few as open connections.
     fn forget(&mut self) {
         if self.known.len() > MOST {
             let gone = self.known.iter().filter(|(_, seen)| seen.open == 0);
@@ -146,14 +147,14 @@ impl<K: Clone + Eq + Hash> TableState<K> {
     }
 }
 
-/// A visitor's connection or request that is open; it counts until this is dropped.
+/// Open connection or request of a visitor; it counts until this is dropped.
 pub struct VisitorPresence<K: Clone + Eq + Hash> {
     table: Arc<VisitorTable<K>>,
     visitor: Option<K>,
 }
 
 impl<K: Clone + Eq + Hash> VisitorPresence<K> {
-    /// One of `visitor`, where that is known.
+    /// Counts a presence of `visitor`, if known.
     pub fn new(table: &Arc<VisitorTable<K>>, visitor: Option<K>) -> Self {
         table.enter(&visitor);
         Self {

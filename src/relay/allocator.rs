@@ -1,8 +1,8 @@
-//! Which application has which port and which name. Pure: whether a public port is free is asked elsewhere, between
-//! [`candidates`] and [`assign`].
+//! Assigns ports and names to applications. Pure: a free public port is looked for elsewhere, between [`candidates`]
+//! and [`assign`].
 //!
-//! An application is known again by its key: it keeps port and name for as long as it is the same
-//! kind of application and wishes for no other name.
+//! An application is recognized by its key: it keeps its port and name as long as it is the same kind of application
+//! and asks for no other name.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
@@ -17,44 +17,60 @@ use crate::store::time::{parse_rfc3339, rfc3339};
 
 /// Public ports where none were named. Default 20000 to 29999: below what systems give to outgoing connections.
 pub(super) const PUBLIC_PORTS: RangeInclusive<u16> = 20_000..=29_999;
-/// Numbers that tunnels name and nothing listens on. All differ, so that one connector's number means
-/// nothing for another.
+/// Numbers that tunnels name and nothing listens on. All differ, so that one connector's number means nothing for
+/// another.
 const NUMBERS: RangeInclusive<u16> = 30_000..=65_000;
 
-/// By how much two calls for the same end may differ: each counts in whole seconds.
+/// Difference up to which two calls ask for the same end: each counts in whole seconds.
 const ROUNDING: Duration = Duration::from_secs(1);
 
-/// Reason that nothing is assigned.
+/// Limits for every connector; none is no limit of the operator.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// Applications, beside the hundred that one has at most.
+    pub sites: Option<usize>,
+    /// Megabits (1,000,000 bits) a second that pass through its tunnels, both ways together.
+    pub mbps: Option<u32>,
+}
+
+impl Quota {
+    /// Bytes a second that pass through its tunnels.
+    pub(super) fn bytes_per_second(self) -> Option<u64> {
+        self.mbps.map(|mbps| u64::from(mbps) * 1_000_000 / 8)
+    }
+}
+
+/// Reason that no port or name is assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AllocError {
     /// The connector has as many applications as one may.
     TooMany,
-    /// It has as many as this relay's operator gives to one.
+    /// It has as many as this relay's operator allows for one.
     OverQuota(usize),
     /// No port, number or name is left.
     Exhausted(&'static str),
-    /// The wished name is one that people would take for the operator's.
+    /// The preferred name is one that people would take for the operator's.
     ReservedName,
-    /// The wished name, without which the application does not want to be, is somebody else's.
+    /// The preferred name, which the application requires, is another site's.
     NameTaken(String),
     /// No public port is free.
     NoPort,
-    /// The state has changed since a free port was looked for: it is to be looked for again.
+    /// The state has changed since a free port was looked for: look for one again.
     Outdated,
 }
 
-/// Result of the search for a public port, by the state as it was then.
+/// Result of the search for a public port, in the state at that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FreePort {
     /// The application needs no other than it has.
     NotNeeded,
-    /// Somebody listens on each of the candidates, or there are none.
+    /// Every candidate is in use, or there are none.
     NoneLeft,
-    /// Nobody listens there.
+    /// This port is free.
     Found(u16),
 }
 
-/// The world outside of the state.
+/// Facts from outside the state.
 pub(super) struct AllocationContext<'a> {
     /// Public ports that may be assigned.
     pub(super) public: RangeInclusive<u16>,
@@ -68,8 +84,8 @@ pub(super) struct AllocationContext<'a> {
 }
 
 impl AllocationContext<'_> {
-    /// When the application ends by itself, RFC 3339. An end that is but rounded otherwise stays as it was: nothing has
-    /// to be saved for it.
+    /// Returns the end time of the application, RFC 3339. An end that only differs by rounding stays as it was: nothing
+    /// has to be saved for it.
     fn expires(&self, request: &SetupRequest, before: Option<&Application>) -> Option<String> {
         let left = Duration::from_secs(request.expires_in?);
         let end = parse_rfc3339(self.now)? + left;
@@ -82,7 +98,7 @@ impl AllocationContext<'_> {
     }
 }
 
-/// A number for a connector's main tunnel.
+/// Returns a number for a connector's main tunnel.
 pub(super) fn api_port(state: &RelayState) -> Option<u16> {
     let taken = taken(state, "");
     NUMBERS.into_iter().find(|number| !taken.contains(*number))
@@ -95,7 +111,7 @@ pub(super) fn before<'a>(state: &'a RelayState, request: &SetupRequest) -> Optio
     applications.find(|known| known.key == key)
 }
 
-/// Assigns, or confirms what is assigned. The connector is in the state.
+/// Assigns a port and a name, or confirms them. The connector is in the state.
 pub(super) fn assign(
     state: &mut RelayState,
     request: &SetupRequest,
@@ -154,7 +170,7 @@ pub(super) fn assign(
     Ok(assigned)
 }
 
-/// Refuses one application more than the connector may have; those that it has stay.
+/// Fails if the connector may not have one more application; the ones that it has stay.
 pub(super) fn check_room(
     state: &RelayState,
     request: &SetupRequest,
@@ -172,7 +188,7 @@ pub(super) fn check_room(
     }
 }
 
-/// True if it had a name or a public port that it has no more.
+/// True if it had a name or a public port that it no longer has.
 fn gave_up(before: &Application, now: &Application) -> bool {
     let name = |of: &Application| of.site.as_ref().map(|site| site.name.clone());
     name(before) != name(now) || (before.site.is_none() && before.port != now.port)
@@ -190,7 +206,7 @@ fn site(
         .site_name
         .as_ref()
         .filter(|_| request.site_name_required);
-    // Another wish that is not to be had gives nothing up.
+    // A new preferred name that is taken gives up nothing.
     let stays = |before: &&Site| match required {
         Some(required) => before.name == *required,
         None => {
@@ -217,7 +233,7 @@ fn site(
     })
 }
 
-/// The wished name: what the call says, else one made of what the application is called.
+/// Returns the preferred name: the one in the call, or one made of the application's title.
 pub(super) fn wish(request: &SetupRequest) -> String {
     let fallback = format!("{}-{}", request.protocol, request.port);
     match &request.site_name {
@@ -263,7 +279,7 @@ fn name(
     names::free(&wish, is_held).ok_or(AllocError::Exhausted("no similar name is free"))
 }
 
-/// Names that are not an application's to have, by its connector and key.
+/// Returns the names that an application, given by its connector and key, cannot have.
 fn held<'a>(state: &'a RelayState, ours: (&'a str, &'a str)) -> impl Iterator<Item = &'a str> {
     let of_others = state
         .applications()
@@ -282,15 +298,15 @@ fn held<'a>(state: &'a RelayState, ours: (&'a str, &'a str)) -> impl Iterator<It
         .chain(kept.filter_map(|kept| kept.site.as_deref()))
 }
 
-/// When a name was taken from who had it, where that is known.
+/// Returns the time at which a name was taken from its former owner, if known.
 fn taken_since(state: &RelayState, name: &str) -> Option<String> {
     let mut kept = state.reserved.values().filter(|kept| kept.is_of_nobody());
     let taken = kept.find(|kept| kept.site.as_deref() == Some(name))?;
     Some(taken.since.clone())
 }
 
-/// Gives what had a site's name another one, and another number, so that its connector asks anew; where none is left it
-/// has none any more.
+/// Gives the application that had a site's name another name and number, so that its connector asks again; if none
+/// is free, it stays removed.
 pub(super) fn rename(
     state: &mut RelayState,
     connector: &str,
@@ -316,8 +332,8 @@ pub(super) fn rename(
     }
 }
 
-/// Public ports to look for a free one among, in this order; `None` where the application needs no other than it has.
-/// They are shuffled: who waits for the next to be given learns nothing. Those that it gave up come first.
+/// Returns the public ports to search for a free one, in this order; `None` if the application needs no other. They are
+/// shuffled, so that nobody can guess the next one. The ports that the connector gave up come first.
 pub(super) fn candidates(
     state: &RelayState,
     request: &SetupRequest,
@@ -338,7 +354,7 @@ pub(super) fn candidates(
     Some(left)
 }
 
-/// The port from before where it is still of the right kind.
+/// Returns the former port if it is still of the right kind.
 fn kept_port(
     request: &SetupRequest,
     before: Option<&Application>,
@@ -368,14 +384,14 @@ fn new_port(
     }
 }
 
-/// Fisher and Yates's.
+/// Shuffles (Fisher-Yates).
 fn shuffle(ports: &mut [u16]) {
     for last in (1..ports.len()).rev() {
         ports.swap(last, below(last + 1));
     }
 }
 
-/// A random number below `count`, which is not 0: all but equally likely.
+/// Returns a random number below `count`, which is not 0: almost equally likely.
 fn below(count: usize) -> usize {
     let drawn = u64::from_be_bytes(random::bytes());
     let count = u64::try_from(count).expect("a count has at most 64 bits");
@@ -391,7 +407,7 @@ impl Ports {
     }
 }
 
-/// Ports and numbers that are not `connector`'s to have.
+/// Returns the ports and numbers that `connector` cannot have.
 fn taken(state: &RelayState, connector: &str) -> Ports {
     let known = state.connectors.values().map(|known| &**known);
     let known = known.chain(state.turned_out().map(|(_, turned_out)| turned_out));
@@ -410,22 +426,6 @@ fn taken(state: &RelayState, connector: &str) -> Ports {
         }
     }
     ports
-}
-
-/// The rules for each connector alike; what is none is not limited by the operator.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Quota {
-    /// Applications, beside the hundred that one has at most.
-    pub sites: Option<usize>,
-    /// Megabits (1,000,000 bits) a second that pass through its tunnels, both ways together.
-    pub mbps: Option<u32>,
-}
-
-impl Quota {
-    /// Bytes a second that pass through its tunnels.
-    pub(super) fn bytes_per_second(self) -> Option<u64> {
-        self.mbps.map(|mbps| u64::from(mbps) * 1_000_000 / 8)
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Tests of which application gets what.
+//! Tests of the assignment of ports and names.
 
 use super::super::secret::SecretHash;
 use super::super::setup_request::tests::with;
@@ -90,7 +90,7 @@ fn a_reserved_word_is_given_to_nobody_and_left_to_who_has_it() {
     assigned(&mut state, call("help")).unwrap();
     let refused = assigned(&mut state, call("support"));
     assert_eq!(refused.unwrap_err(), AllocError::ReservedName);
-    // As it was given before the word was reserved.
+    // The name was given before the word was reserved.
     let connector = state.connectors.get_mut("a").unwrap();
     let had = connector.applications.first_mut().unwrap();
     let had = had.site.as_mut().unwrap();
@@ -149,7 +149,7 @@ fn what_one_gave_up_or_was_turned_out_with_is_nobody_elses() {
     );
 }
 
-/// One name that is shared and given back again and again.
+/// A name is shared and released again and again.
 #[test]
 fn what_is_used_again_is_kept_no_more_and_drives_out_nothing() {
     let mut state = state();
@@ -235,7 +235,7 @@ fn numbers_differ_over_all_connectors_and_applications_are_bounded() {
     );
 }
 
-/// One connector that takes name after name keeps a hundred from the others, not all of them.
+/// A connector that takes name after name keeps a hundred from the others, not all of them.
 #[test]
 fn names_that_one_has_and_that_are_kept_for_it_are_a_hundred_together() {
     let mut state = state();
@@ -245,7 +245,7 @@ fn names_that_one_has_and_that_are_kept_for_it_are_a_hundred_together() {
         let given = assigned(&mut state, call).unwrap();
         (site(&given).to_owned(), state.reserved.len())
     };
-    // One application that takes a name after the other, beside nine others.
+    // An application takes one name after the other, beside nine others.
     for app in 1..10 {
         ask("a", app, &format!("other-{app}"));
     }
@@ -281,7 +281,7 @@ fn the_operators_quota_is_for_one_more_and_not_for_those_that_are_there() {
     assert_eq!(ask("4", None), Ok(()));
 }
 
-/// Two ends that count in whole seconds need not agree to the second, and nothing is saved for that.
+/// Ends in whole seconds need not agree to the second, and nothing is saved for that.
 #[test]
 fn an_end_that_is_but_rounded_otherwise_stays() {
     let mut state = state();

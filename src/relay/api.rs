@@ -10,15 +10,14 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::app_state::AppState;
-use super::call_stats;
 use super::connector_auth::Enrolment;
 use super::fleet::FleetOverview;
 use super::invites::InviteTerms;
 use super::metrics;
-use super::policy;
 use super::state_store::set_aside_notice;
 use super::status::{self, Order, Overview, PageRequest};
 use super::urls::TunnelUrl;
+use super::{call_stats, certificates};
 use crate::api::relay as api;
 use crate::gateway::forwarded;
 use crate::http::auth::{SignInFields, SignInOutcome};
@@ -29,19 +28,18 @@ use crate::store::files_set_aside;
 use crate::store::time::rfc3339;
 use crate::sync::{Permit, Permits, Thread, spawn};
 
-/// Where connectors enrol, and are assigned what they share.
+/// Path for connectors to enrol and to get ports and names.
 const QUICK_SETUP: &str = "/api/public/quick-setup";
-/// Bytes of a quick-setup call from a connector that is known. Default 16 KiB: names, a password, a token.
+/// Bytes of a quick-setup call from a known connector. Default 16 KiB: names, a password, a token.
 const SMALL_CALL: usize = 16 * 1024;
 /// Calls that wait for a slow comparison at once; they are made one at a time. Default 16: a second.
 const SLOW_CALLS: usize = 16;
-/// Connectors' calls that workers answer at once. Default 5 of their 8: a change waits for its save, and a balancer that is
-/// not told meanwhile that the relay is well takes everybody away from it.
+/// Connectors' calls that workers answer at once. Default 5 of their 8: a change waits for its save, and a balancer
+/// that gets no answer from `/health` meanwhile moves everybody to other relays.
 const CALLS_OF_WORKERS: usize = 5;
 /// Further calls that are answered, each by a thread of its own. Default 64.
 const EXTRA_CALLS: usize = 64;
-
-/// Seconds after which a call is made again that the store was away for.
+/// Seconds until a retry while the store is unavailable.
 const STORE_RETRY: &str = "5";
 
 /// All routes.
@@ -153,7 +151,7 @@ fn health(app: &AppState, request: Request) {
     request.respond(Response::json(200, &health));
 }
 
-/// How the store is that a fleet shares; none of a relay alone.
+/// Returns the state of the store that a fleet shares; none for a single relay.
 fn store_state(app: &AppState) -> Option<String> {
     let looks = app.service.looks.as_ref()?;
     let state = if looks.is_there() { "ok" } else { "away" };
@@ -163,8 +161,8 @@ fn store_state(app: &AppState) -> Option<String> {
 /// A connector's name and password.
 type Credentials = (String, Zeroizing<String>);
 
-/// A route that connectors call. Who is known by a password that is quick to compare is not counted;
-/// what takes a slow comparison is answered by a thread of its own, so that it keeps nobody waiting.
+/// Makes a route for connectors. A caller with a known password that is quick to compare is not counted; a slow
+/// comparison runs on a thread of its own, so that it delays nobody.
 fn of_connectors(
     app: &Arc<AppState>,
     credentials: fn(&Request) -> Option<Credentials>,
@@ -212,7 +210,7 @@ fn finish(app: &AppState, request: Request, outcome: &str, response: Response) {
     request.respond(response);
 }
 
-/// Answers on another thread, which ends with that, where there is a permit for one.
+/// Answers on another thread, which ends with the answer, if there is a permit for one.
 fn on_a_thread(
     app: &Arc<AppState>,
     permit: Option<Permit>,
@@ -240,7 +238,7 @@ fn on_a_thread(
     .unwrap_or_else(|error| log::warn!("no thread for a call: {error}"));
 }
 
-/// Of a quick-setup call. A large body is not looked into before it is counted.
+/// Reads the credentials of a quick-setup call. A large body is not read before it is counted.
 fn from_body(request: &Request) -> Option<Credentials> {
     if request.body().len() > SMALL_CALL {
         return None;
@@ -268,13 +266,13 @@ fn enrolment(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     Ok(Response::ok(api::Enrols { enrols: true }))
 }
 
-/// The operator's own processes have the operator's token from a file of the operator's.
+/// True if the call has the operator's token, which the operator's own processes read from a file.
 fn is_vouched_for(app: &AppState, body: &Value) -> bool {
     let token = body.get("enroll_token").and_then(Value::as_str);
     token.is_some_and(|token| app.operator.has(token))
 }
 
-/// `Authorization: Basic` with the connector's name and password.
+/// Releases an application, given the connector's name and password with `Authorization: Basic`.
 fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let key = request.param("client_app_id").unwrap_or_default();
     let missing = "send the connector's name and password with 'Authorization: Basic'";
@@ -287,8 +285,8 @@ fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     }))
 }
 
-/// Tells the web server in front if it may get a certificate for a name. It alone is answered, by itself: visitors whom it
-/// passes on, also where it names none of them, and everybody else, do not learn which sites there are.
+/// Tells the web server in front if it may get a certificate for a name. Only the web server itself gets an answer:
+/// visitors that it passes on, even without naming them, and everybody else do not learn which sites exist.
 fn tls_allowed(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let is_visitors = request.header_names().any(forwarded::is_proxied)
         || app.service.urls.is_https_visitors(request.host());
@@ -299,7 +297,7 @@ fn tls_allowed(app: &AppState, request: &Request) -> Result<Response, ApiError> 
     let Some(domain) = request.only_query("domain") else {
         return Err(ApiError::bad_request("give one host with ?domain=NAME"));
     };
-    if !policy::is_allowed(&app.service, domain) {
+    if !certificates::may_have_certificate(&app.service, domain) {
         let message = "no site of this name was connected within 30 days";
         return Err(ApiError::not_found(message));
     }
@@ -317,7 +315,7 @@ fn basic(request: &Request) -> Option<Credentials> {
         .then(|| (name.to_owned(), password))
 }
 
-/// Anyone but the operator learns nothing, not even which paths exist.
+/// Answers the operator; anyone else learns nothing, not even which paths exist.
 fn operators(
     app: &AppState,
     request: Request,
@@ -333,7 +331,7 @@ fn operators(
     respond(request, outcome);
 }
 
-/// Without a query every connector, by name.
+/// Shows the status; without a query all connectors, by name.
 fn show(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let urls = &app.service.urls;
     let overview = Overview::of_all(&app.service);
@@ -407,7 +405,7 @@ fn take_name(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     Ok(Response::ok(app.service.take_name(site, None, force)?))
 }
 
-/// Hands it over to a connector.
+/// Hands a site's name over to a connector.
 fn hand_over(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let body = request.json::<Value>()?;
     let site = request.param("name").unwrap_or_default();
@@ -438,7 +436,7 @@ fn invite(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     }))
 }
 
-/// The terms of an invite; what is left out is usual.
+/// Reads the terms of an invite; missing fields have their defaults.
 fn terms(body: &Value) -> Result<InviteTerms, ApiError> {
     let bad = |message: &str| ApiError::bad_request(message.to_owned());
     let Some(fields) = body.as_object() else {
@@ -478,7 +476,7 @@ fn uninvite(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     Ok(Response::ok(api::Uninvited { uninvited }))
 }
 
-/// A link that signs the operator in.
+/// Makes a link that signs the operator in.
 fn link(app: &AppState, _: &Request) -> Result<Response, ApiError> {
     let code = app.operator.link(Clocks::now());
     let url = format!("{}auth?code={}", app.service.urls.url(), *code);
@@ -493,7 +491,7 @@ fn page(app: &AppState, request: Request) {
     }
 }
 
-/// The sign-in page, and the exchange of the token: from the link or from the page's form.
+/// Shows the sign-in page, and exchanges the token from the link or from the page's form.
 fn enter(app: &AppState, request: Request) {
     let Some(token) = SignInFields::code_of(&request).map(Zeroizing::new) else {
         return assets::page(request, "gateway/operator.html");
@@ -522,14 +520,14 @@ fn answer_of(outcome: Result<Response, ApiError>) -> Response {
     })
 }
 
-/// RFC 9110 section 10.2.3: whole seconds, rounded up.
+/// Answers 429 with the wait in whole seconds, rounded up (RFC 9110 section 10.2.3).
 fn too_many(message: &str, wait: Duration) -> Response {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let message = format!("{message}; try again in {seconds} s");
     Response::error(&ApiError::too_many(message)).header("Retry-After", seconds.to_string())
 }
 
-/// Returns the caller's address, as the gateway reads it too.
+/// Returns the caller's address, by the rules of the gateway.
 fn source(request: &Request, trusted: &[Cidr]) -> IpAddr {
     let values = request.header_values(forwarded::FORWARDED_FOR);
     forwarded::source(values.map(str::as_bytes), request.peer(), trusted)

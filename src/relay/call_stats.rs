@@ -1,4 +1,4 @@
-//! How calls of connectors end, counted.
+//! Outcomes of connectors' calls: counters, and the refusals as HTTP answers.
 
 use super::allocator::AllocError;
 use super::connector_auth::AuthError;
@@ -12,21 +12,20 @@ const OUTCOMES: [&str; 10] = [
     "ok", "refused", QUOTA, NO_PORT, FULL, LIMITED, BUSY, STORE_AWAY, "failed", "invalid",
 ];
 
-/// The connector has as many applications as it may.
+/// The connector has reached its limit of applications.
 pub(super) const QUOTA: &str = "quota";
-/// There is no public port for it.
+/// No public port is free.
 pub(super) const NO_PORT: &str = "no_port";
-/// The relay has as much as it takes.
+/// The relay is full.
 pub(super) const FULL: &str = "full";
-/// One call too many from one source.
+/// The source makes too many calls.
 pub(super) const LIMITED: &str = "limited";
 /// Too many calls are being answered.
 pub(super) const BUSY: &str = "busy";
-
 /// The store that the relay shares with others is away.
 pub(super) const STORE_AWAY: &str = "store_away";
 
-/// The member of a refusal's envelope that says which of these it was, where its status does not.
+/// Member of a refusal's envelope that names one of these, if its status does not.
 const REASON: &str = "reason";
 
 /// A refusal for one of these reasons.
@@ -50,18 +49,18 @@ pub(super) fn outcome(answer: &Result<Response, ApiError>) -> &'static str {
     })
 }
 
-/// Calls of connectors by what came of them.
+/// Counters of connectors' calls by outcome.
 #[derive(Debug, Default)]
 pub(super) struct CallStats(Tally<{ OUTCOMES.len() }>);
 
 impl CallStats {
-    /// One that has ended so.
+    /// Counts a call.
     pub(super) fn note(&self, outcome: &str) {
         self.0
             .add(OUTCOMES.iter().position(|name| *name == outcome));
     }
 
-    /// How many ended how.
+    /// Returns the counts by outcome.
     pub(super) fn by_outcome(&self) -> Counts {
         self.0.read(OUTCOMES)
     }
@@ -88,7 +87,7 @@ impl From<NotReadmitted> for ApiError {
 
 impl From<AllocError> for ApiError {
     fn from(error: AllocError) -> Self {
-        // 403, not 429, where waiting helps nobody: connectors do not ask again by themselves, and show what was said.
+        // 403, not 429, if waiting does not help: connectors do not ask again by themselves, and show the message.
         let (reason, status, message) = match error {
             AllocError::TooMany => (
                 QUOTA,

@@ -1,4 +1,4 @@
-//! Admission of connectors. Pure.
+//! Admission of connectors: a call of a revoked connector is refused here ([`admit`]). Pure.
 //!
 //! ```text
 //! unknown ── invite good, or none needed ──> enrolled ── revoked ──> turned out, the invite with it
@@ -10,23 +10,23 @@ use super::invites::InvalidInvite;
 use super::setup_request::SetupRequest;
 use super::state::{MAX_CONNECTORS, RelayState};
 
-/// True if an unknown connector needs an enrolment token.
+/// Requirement of an enrolment token for unknown connectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enrolment {
     /// Anyone who reaches the relay may enrol: it is on loopback, for its own user.
     Open,
-    /// One is needed.
+    /// They need a token.
     WithToken,
 }
 
-/// Proved reason to accept a call.
+/// Reason to accept a call, after its proof.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Admission {
-    /// It is known, by its password.
+    /// The connector is known, by its password.
     Known,
-    /// It is to be enrolled by the invite of this id.
+    /// It enrols with the invite of this id.
     Invited(String),
-    /// It is to be enrolled.
+    /// It enrols without an invite.
     Open,
 }
 
@@ -43,8 +43,8 @@ pub(super) enum AuthError {
 }
 
 impl AuthError {
-    /// The HTTP status. 401 makes connectors read their credentials again, which helps nobody
-    /// but one with a wrong password.
+    /// Returns the HTTP status. 401 makes connectors read their credentials again, which only helps after a wrong
+    /// password.
     pub(super) fn status(self) -> u16 {
         match self {
             Self::WrongPassword => 401,
@@ -99,8 +99,8 @@ impl From<InvalidInvite> for AuthError {
     }
 }
 
-/// Decides if a call is let in at `now` (RFC 3339), and by what. Takes long where a person chose a password or a token, so
-/// nothing is to be locked meanwhile; what it says of an invite is to be asked again when the state is changed.
+/// Decides if a call is accepted at `now` (RFC 3339), and for which reason. Takes long if a person chose a password or
+/// a token, so no lock may be held; the result about an invite is checked again when the state is changed.
 pub(super) fn admit(
     state: &RelayState,
     request: &SetupRequest,
@@ -121,18 +121,18 @@ pub(super) fn admit(
         return Err(AuthError::Full);
     }
     let admission = match rule {
-        // A token that it does not need still says whose it is.
+        // A token that is not needed still tells whose connector it is.
         Enrolment::Open => invited(state, request, now).map_or(Admission::Open, Admission::Invited),
         Enrolment::WithToken => Admission::Invited(invited(state, request, now)?),
     };
-    // Strangers do not learn who is there.
+    // Strangers do not learn which connectors exist.
     if state.has_look_alike(name) {
         return Err(AuthError::LookAlike);
     }
     Ok(admission)
 }
 
-/// The id of the invite whose token a call shows.
+/// Returns the id of the invite whose token a call has.
 fn invited(state: &RelayState, request: &SetupRequest, now: &str) -> Result<String, AuthError> {
     let token = request.enroll_token.as_ref().ok_or(AuthError::NoToken)?;
     let invite = state.invites.of_token(token).ok_or(AuthError::WrongToken)?;

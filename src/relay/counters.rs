@@ -1,5 +1,5 @@
-//! Counters of the applications' traffic. They are statistics: kept with the state each [`EVERY`] and at the end, they go on
-//! after a restart, but for what passed after that in a crash.
+//! Counters of the applications' traffic. They are statistics: saved with the state each [`EVERY`] and at the end, they
+//! go on after a restart; a crash loses the last minute.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::store::time::unix_seconds;
 use crate::tunnel::server::VisitStats;
 
-/// Time between two saves, and so what a crash loses. Default 1 min.
+/// Time between two saves, which a crash can lose. Default 1 min.
 pub const EVERY: Duration = crate::limits::COUNTERS_EVERY;
 
-/// Requests, bytes in and out, the last visit, and since when they are counted; times in seconds since 1970.
+/// Stored form: requests, bytes in and out, the last visit, and the start of counting; times in seconds since 1970.
 pub(super) type Kept = [u64; 5];
 
 /// Traffic of an application since counting began; goes on when the relay starts again.
@@ -24,7 +24,7 @@ pub(super) struct Passed {
     pub(super) visitors: u64,
     /// Seconds since 1970; 0 without one.
     pub(super) last_visit: u64,
-    /// When counting began, in seconds since 1970; 0 where nothing is counted.
+    /// Start of counting, in seconds since 1970; 0 if nothing is counted.
     pub(super) since: u64,
 }
 
@@ -40,9 +40,9 @@ impl Passed {
         }
     }
 
-    /// As it is kept.
+    /// Reads the stored form.
     pub(super) fn from_kept([requests, bytes_in, bytes_out, last_visit, since]: Kept) -> Self {
-        // Nothing was before its time, whoever has written it.
+        // No time is in the future, whoever has written it.
         let now = unix_seconds();
         Self {
             requests,
@@ -64,7 +64,7 @@ impl Passed {
         ]
     }
 
-    /// Both ways.
+    /// Bytes of both ways.
     pub(super) fn bytes(self) -> u64 {
         self.bytes_in.saturating_add(self.bytes_out)
     }

@@ -1,4 +1,4 @@
-//! The state as versions 0.1.0 kept it: one JSON document of form 1 or 2, and beside a large one a journal, a line for each
+//! State of versions 0.1.0: one JSON document of form 1 or 2, and beside a large one a journal with a line for each
 //! later change. It is read once.
 
 use std::collections::BTreeMap;
@@ -15,22 +15,24 @@ use crate::api::relay::InvitedBy;
 use crate::store::{self, DataDir, Locked};
 use crate::sync::CopyOnWrite;
 
-/// The document; from the next form on it says that there is a log.
+/// File of the document; from form 3 on it says that there is a log.
 pub(super) const MARK: &str = "relay.json";
 /// Bytes of a file. Default 128 MiB: every connector with all its applications, twice.
 pub(super) const CAP: u64 = 128 * 1024 * 1024;
 /// The journal, and the counters of traffic.
 const JOURNAL: &str = "relay.journal";
 const FIGURES: &str = "figures.json";
+/// Part of the names of the files that are kept.
+const WORD: &str = "earlier";
 
-/// All of it. A name that nobody knows is damage, as `revoked` with a bit that fell over.
+/// The document. An unknown name is damage, such as `revoked` with a flipped bit.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Earlier {
     version: u32,
     number: u64,
     invites: Invites,
-    /// The one enrolment token of form 1, and since when it held.
+    /// The only enrolment token of form 1, and its start time.
     enroll_token: Option<SecretHash>,
     enroll_token_since: String,
     connectors: BTreeMap<String, CopyOnWrite<Connector>>,
@@ -40,7 +42,7 @@ pub(super) struct Earlier {
     reserved: Vec<Reservation>,
 }
 
-/// A line of the journal: from one number to another, the connectors that are others, and all else where that is another.
+/// A line of the journal: its first and last number, the connectors that changed, and everything else if that changed.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Change {
@@ -51,7 +53,7 @@ struct Change {
     rest: Option<Earlier>,
 }
 
-/// Reads it, or says which of its files is damaged. `document` is the content of its main file.
+/// Reads the state, or says which of its files is damaged. `document` is the content of its main file.
 pub(super) fn read(home: &DataDir, document: &[u8]) -> Result<RelayState, Error> {
     home.refuse_foreign(JOURNAL)?;
     let journal = home.read(JOURNAL, CAP)?.unwrap_or_default();
@@ -66,7 +68,7 @@ pub(super) fn read(home: &DataDir, document: &[u8]) -> Result<RelayState, Error>
     Ok(state)
 }
 
-/// Reads what is left of it without its main file: counters alone, or nothing. A journal belongs to a file that is lost.
+/// Reads the remains without the main file: counters alone, or nothing. A journal needs the main file.
 pub(super) fn remains(home: &DataDir) -> Result<Option<RelayState>, Error> {
     let journal = home.read(JOURNAL, CAP)?.unwrap_or_default();
     if !journal.is_empty() {
@@ -79,7 +81,7 @@ pub(super) fn remains(home: &DataDir) -> Result<Option<RelayState>, Error> {
     }))
 }
 
-/// A list would pass for a structure whose fields it has.
+/// Reads a JSON object; serde would accept a list for a structure.
 fn object<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
     match json.trim_ascii_start().first() {
         Some(b'{') => serde_json::from_slice(json).map_err(|error| error.to_string()),
@@ -87,7 +89,7 @@ fn object<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
     }
 }
 
-/// The state with the changes of a journal; an error says where that is damaged.
+/// Returns the state with the changes of a journal; an error names the damaged place.
 fn replayed(mut earlier: Earlier, journal: &[u8]) -> Result<Earlier, String> {
     for (index, line) in journal.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let place = || format!("line {}", index + 1);
@@ -99,7 +101,7 @@ fn replayed(mut earlier: Earlier, journal: &[u8]) -> Result<Earlier, String> {
             break;
         };
         let change: Change = object(line).map_err(|_| place())?;
-        // Lines that are in the document already may have been left.
+        // Lines may be left that are in the document already.
         if change.to <= earlier.number {
             continue;
         }
@@ -121,7 +123,7 @@ fn replayed(mut earlier: Earlier, journal: &[u8]) -> Result<Earlier, String> {
     Ok(earlier)
 }
 
-/// The counters, which were in a file of their own. What others may have written is not counted on.
+/// Reads the counters, which were in a file of their own. A file that others can write is not used.
 fn traffic(home: &DataDir) -> Option<BTreeMap<String, Kept>> {
     let read = || {
         home.refuse_foreign(FIGURES)?;
@@ -136,10 +138,7 @@ fn traffic(home: &DataDir) -> Option<BTreeMap<String, Kept>> {
     counters.map_err(unread).ok()
 }
 
-/// Part of the names of what is kept of it.
-const WORD: &str = "earlier";
-
-/// Keeps a copy of its document, if there is one: it is replaced.
+/// Keeps a copy of the document, if there is one, before it is replaced.
 pub(super) fn keep_copy(locked: &Locked, document: &[u8]) -> Result<(), store::Error> {
     if document.is_empty() {
         return Ok(());
@@ -147,7 +146,7 @@ pub(super) fn keep_copy(locked: &Locked, document: &[u8]) -> Result<(), store::E
     locked.keep_copy(MARK, WORD, document).map(drop)
 }
 
-/// Keeps the other files under other names, now that all is elsewhere.
+/// Moves the other files to other names after their content was moved.
 pub(super) fn put_away(home: &DataDir, locked: &Locked) -> Result<(), store::Error> {
     for name in [JOURNAL, FIGURES] {
         if home.dir().join(name).try_exists().unwrap_or(true) {
@@ -158,7 +157,7 @@ pub(super) fn put_away(home: &DataDir, locked: &Locked) -> Result<(), store::Err
 }
 
 impl Earlier {
-    /// The state in today's form. The enrolment token of form 1 becomes the one that all share.
+    /// Returns the state in today's form. The enrolment token of form 1 becomes the common one.
     pub(super) fn into_state(self) -> RelayState {
         let mut state = RelayState {
             connectors: self.connectors.into(),
@@ -180,7 +179,7 @@ impl Earlier {
                 let (id, label) = (invite.id.clone(), String::new());
                 connector.invite.get_or_insert(InvitedBy { id, label });
             }
-            // There is none so far.
+            // There is no other invite yet.
             let _ = state.invites.add(invite, "");
         }
         state

@@ -1,4 +1,4 @@
-//! States of earlier versions, read as they stand.
+//! Tests that states of earlier versions are read.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::super::state::tests::connector;
 use super::super::state_store::{StateStore, peek};
 use super::*;
 
-/// A state of form 2 with three connectors, of which one was turned out, and all else that there may be.
+/// A state of form 2 with three connectors, one of them revoked, and everything else that it can contain.
 fn document() -> Value {
     let ann = serde_json::to_value(connector()).unwrap();
     json!({
@@ -24,7 +24,7 @@ fn document() -> Value {
     })
 }
 
-/// A change of that: bob is turned out, and dave comes.
+/// A change of that: bob is revoked, and dave is new.
 fn change() -> Value {
     let mut rest = document();
     rest["connectors"] = json!({});
@@ -89,7 +89,7 @@ fn all_of_it_is_moved_once_and_the_old_files_are_kept() {
     }
 }
 
-/// A process that ended while it moved it begins again, whatever it had written.
+/// A move that a crash interrupted begins again, whatever it had written.
 #[test]
 fn what_was_moved_by_half_is_moved_again() {
     let dir = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ fn a_damaged_one_stays_as_it_is() {
     }
 }
 
-/// Its journal alone may have said that somebody was revoked; its counters alone are as good as ever.
+/// The journal alone may have said that somebody was revoked; the counters alone are still valid.
 #[test]
 fn without_its_main_file_a_journal_is_damage_and_counters_are_none() {
     let dir = tempfile::tempdir().unwrap();

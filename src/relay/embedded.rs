@@ -1,10 +1,9 @@
-//! The relay that `postern start` runs in its own process where no server is named: on loopback, for
-//! its own user. Everything works with it but visitors from elsewhere.
+//! The relay that `postern start` runs in its own process if no server is named: on loopback, for its own user.
+//! Everything works with it except visitors from elsewhere.
 
-use std::fmt;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -21,7 +20,7 @@ const FIRST_PORTS: Ports = Ports {
     gateway: 8180,
     tunnel: 62888,
 };
-/// Which ports it had, so that addresses stay the same where the first ones are another program's.
+/// File with its last ports, so that addresses stay the same if another program uses the first ones.
 const PORTS: &str = "embedded.json";
 /// Bytes of that file. Default 256: it is two numbers.
 const PORTS_CAP: u64 = 256;
@@ -34,24 +33,24 @@ struct Ports {
     tunnel: u16,
 }
 
-/// The relay at work.
+/// The running relay.
 pub struct EmbeddedRelay {
     running: Running,
-    /// Secret that lets in the manager of this process alone, whatever enrolment token a revocation
-    /// ended: its operator's. A secret.
+    /// Token of its operator, with which the manager of this process enrols, whatever enrolment token a revocation
+    /// disabled. A secret.
     pub token: Zeroizing<String>,
     _instance: Instance,
 }
 
-/// Reason that there is none.
+/// Reason that it does not run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum NotEmbedded {
-    /// A relay of its own process works on the directory: its address, where it has said it.
+    /// Another relay uses the directory; with its address, if it announced one.
     AlreadyRunning(Option<RelayInstance>),
     /// The directory cannot be used.
     Store(store::Error),
-    /// It did not start.
+    /// The relay did not start.
     Start(StartError),
 }
 
@@ -91,13 +90,13 @@ pub fn start(
     start_near(home, run_dir, check_other_users, None)
 }
 
-/// The relay of this user that runs, in whatever process.
+/// Finds the running relay of this user, in any process.
 pub fn find(home: &DataDir) -> Result<Option<RelayInstance>, store::Error> {
     let said = Instance::find(&data_dir(home))?;
     Ok(said.as_deref().and_then(RelayInstance::read))
 }
 
-/// Starts it in the place of one that has ended, at its port `gateway` where that is free.
+/// Starts it in place of one that has ended, at its port `gateway` if that is free.
 pub fn succeed(
     home: &DataDir,
     run_dir: &Path,
@@ -119,7 +118,7 @@ fn start_near(
 ) -> Result<EmbeddedRelay, NotEmbedded> {
     let data = data_dir(home);
     let file = JsonFile::<Ports>::new(data.clone(), PORTS, PORTS_CAP);
-    // A file that says nothing is written anew: at worst the addresses change.
+    // A file that cannot be read is written anew: at worst the addresses change.
     let before = file.look().ok().flatten();
     let was_at = before.map(|before| before.gateway);
     let instance = Instance::claim(&data).map_err(|claimed| match claimed {
@@ -151,7 +150,7 @@ fn start_near(
         enrolment: Enrolment::WithToken,
         enroll_token: None,
         makes_invite: false,
-        // A revoked connector knows no token of it, and no other is valid.
+        // A revoked connector knows no token of this relay, and no other is valid.
         begins_anew: true,
         quota: Quota::default(),
         trust_proxy: Vec::new(),
@@ -174,23 +173,23 @@ fn start_near(
 }
 
 impl EmbeddedRelay {
-    /// The server that the manager asks, by address: `localhost` may be IPv6 first.
+    /// Returns the server URL for the manager, by address: `localhost` may be IPv6 first.
     pub fn server(&self) -> String {
         format!("http://{}", self.running.address())
     }
 
-    /// The port that it would have, where that is another program's.
+    /// Returns its first port if another program uses it.
     pub fn port_taken(&self) -> Option<u16> {
         let is_first = self.running.address().port() == FIRST_PORTS.gateway;
         (!is_first).then_some(FIRST_PORTS.gateway)
     }
 
-    /// Where its gateway is.
+    /// Address of its gateway.
     pub fn address(&self) -> SocketAddr {
         self.running.address()
     }
 
-    /// Where it listens, and what each is.
+    /// Addresses that it listens on, with their names.
     pub fn listeners(&self) -> [(SocketAddr, &'static str); 2] {
         [
             (self.running.address(), "the relay"),
@@ -198,7 +197,7 @@ impl EmbeddedRelay {
         ]
     }
 
-    /// The form of the sites' addresses, with `name` for the name of one.
+    /// Returns the form of the sites' addresses, with `name` for the name of a site.
     pub fn site_url(&self, name: &str) -> String {
         self.running.site_url(name)
     }
@@ -208,19 +207,19 @@ impl EmbeddedRelay {
         &self.running.set_aside
     }
 
-    /// As [`Running::save_counters`].
+    /// Saves the counters; see [`Running::save_counters`].
     pub fn save_counters(&self) {
         self.running.save_counters();
     }
 
-    /// As [`Running::stop`].
+    /// Stops it; see [`Running::stop`].
     pub fn stop(self) {
         self.running.stop();
     }
 }
 
-/// The relay is the same one wherever its gateway is: the connector of this user is known there, and applications keep
-/// their names.
+/// Keeps the connector's credentials for the new address of the gateway: the relay is the same one, and applications
+/// keep their names.
 fn follow(home: &DataDir, was_at: Option<u16>, now: SocketAddr) {
     let origin = |address: SocketAddr| format!("http://{address}");
     let Some(before) = was_at.map(|port| origin((Ipv4Addr::LOCALHOST, port).into())) else {
@@ -232,8 +231,8 @@ fn follow(home: &DataDir, was_at: Option<u16>, now: SocketAddr) {
     }
 }
 
-/// On the first ports, else those from before, else free ones; which they are is kept. In the place of one that was at
-/// `gateway`, there and on its tunnel port first.
+/// Binds the first ports, else those from before, else free ones, and saves them. In place of a relay that was at
+/// `gateway`, that port and the former tunnel port come first.
 fn listeners(
     file: &JsonFile<Ports>,
     before: Option<Ports>,

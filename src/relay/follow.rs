@@ -1,11 +1,12 @@
-//! Effects of changes of the state, made here or at another relay: sites lead elsewhere, tunnels end.
+//! Effects of changes of the state, made here or at another relay: sites lead elsewhere, and the open tunnels of a
+//! revoked connector end.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::setup::Service;
 use super::state::{Application, Connector, RelayState};
 
-/// Does it, of two states of which the second is the one that readers see.
+/// Applies the difference of two states, of which readers see the second.
 pub(super) fn follow(service: &Service, before: &RelayState, after: &RelayState) {
     let Some(opener) = service.opener.get() else {
         return;
@@ -27,16 +28,16 @@ pub(super) fn follow(service: &Service, before: &RelayState, after: &RelayState)
         let Some(was) = was else {
             continue;
         };
-        // Turned out, or another one of the same name.
+        // The connector was revoked, or another one has its name.
         if is.is_none_or(|is| is.password != was.password) {
             opener.disconnect(name);
         }
         for was in &was.applications {
             let is = is.and_then(|is| is.find(&was.app_id));
             if is.is_none_or(|is| is.port != was.port) {
-                // Its connector is to learn that, and asks anew where it wants it yet.
+                // Its connector has to learn that, and asks again if it still wants it.
                 opener.cut(name, was.port);
-                // Nobody knows any more that its tunnel listens there.
+                // Nobody remembers any more that its tunnel listens there.
                 opener.free(name, was.port);
             }
             if is.is_none() {
@@ -46,7 +47,7 @@ pub(super) fn follow(service: &Service, before: &RelayState, after: &RelayState)
     }
     for (name, (was, is)) in &others {
         for is in is.iter().flat_map(|is| &is.applications) {
-            // When it was connected last changes nothing here.
+            // A new `connected_at` changes nothing here.
             let is_as_before = was.and_then(|was| was.find(&is.app_id)).is_some_and(|was| {
                 let connected_at = is.connected_at.clone();
                 *is == Application {

@@ -1,4 +1,4 @@
-//! Names of sites that are taken from who has them: for anybody, or for another connector.
+//! Names of sites that the operator takes from their owners, for everybody or for another connector.
 
 use std::time::SystemTime;
 
@@ -13,15 +13,15 @@ use crate::store::time::rfc3339;
 /// Reason that a name is not handed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandoverError {
-    /// No site has it, and it is kept for nobody.
+    /// No site has the name, and it is reserved for nobody.
     Unknown,
-    /// A tunnel serves it; the label of who has it.
+    /// A tunnel serves it; with the label of its owner.
     InUse(String),
     /// No connector has that label or name.
     NoConnector,
-    /// So many connectors have the label.
+    /// This many connectors have the label.
     Ambiguous(usize),
-    /// That connector has it.
+    /// That connector already has the name.
     Already,
 }
 
@@ -31,14 +31,15 @@ type IsHeld<'a> = dyn Fn(&str, u16) -> bool + 'a;
 /// Result of a handover.
 #[derive(Debug)]
 pub(super) struct Handover {
-    /// The connector that has the name now; none where anybody may take it.
+    /// The connector that has the name now; none if anybody may take it.
     pub(super) by: Option<String>,
     /// Applications that ended, by connector: each asks again if it still wants one.
     ended: Vec<(String, Application)>,
 }
 
-/// Takes a site's name from whoever has it: for the connector of this label or name, else for anybody. `is_held` says if a
-/// tunnel serves a port of a connector; such a name is taken with `force` alone, and what had it goes on under another.
+/// Takes a site's name from its owner: for the connector of this label or name, else for everybody. `is_held` says if a
+/// tunnel serves a port of a connector; such a name is only taken with `force`, and its application goes on under
+/// another name.
 pub(super) fn take(
     state: &mut RelayState,
     site: &str,
@@ -83,7 +84,7 @@ pub(super) fn take(
 }
 
 impl RelayState {
-    /// The connector of this name, or of this label where only one has it.
+    /// Returns the connector of this name, or of this label if it is unique.
     fn connector_called(&self, called: &str) -> Result<String, HandoverError> {
         if self.connectors.contains_key(called) {
             return Ok(called.to_owned());
@@ -104,7 +105,7 @@ impl RelayState {
             .to_owned()
     }
 
-    /// True if a name that no site has is kept for a connector.
+    /// True if a name that no site has is reserved for a connector.
     fn keeps_site_for_somebody(&self, site: &str) -> bool {
         let has = |of: &Application| of.site.as_ref().is_some_and(|of| of.name == site);
         let mut turned_out = self.turned_out();
@@ -113,7 +114,7 @@ impl RelayState {
             || kept.any(|kept| kept.site.as_deref() == Some(site))
     }
 
-    /// Nobody has it, and it is kept for nobody.
+    /// Releases the name for everybody.
     pub(super) fn free_site(&mut self, site: &str, now: &str) {
         let has = |of: &Application| of.site.as_ref().is_some_and(|of| of.name == site);
         let holds = |connector: &Connector| connector.applications.iter().any(has);
@@ -140,7 +141,8 @@ impl RelayState {
         self.keep(Reservation::of_nobody(site, now));
     }
 
-    /// Keeps the name for a connector. What it has that wished for this name gives up the one that it got; answers that.
+    /// Reserves the name for a connector. Its applications that prefer this name give up the ones that they got;
+    /// returns those applications.
     fn give_site(&mut self, site: &str, to: &str, now: &str) -> Vec<(String, Application)> {
         self.keep(Reservation {
             connector: to.to_owned(),
@@ -167,7 +169,7 @@ impl RelayState {
 }
 
 impl Service {
-    /// Takes a site's name from whoever has it, also where the relay's tunnels serve it with `force`.
+    /// Takes a site's name from its owner; with `force` even if a tunnel serves it.
     pub(super) fn take_name(
         &self,
         site: &str,

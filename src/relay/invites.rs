@@ -1,4 +1,4 @@
-//! Invites: the tokens that let unknown connectors in, how often and until when, and whom each has let in. Pure.
+//! Invites: tokens with which unknown connectors enrol, their limits, and the connectors that used them. Pure.
 //!
 //! ```text
 //! good ── has let in as many as it may ──> used
@@ -16,25 +16,25 @@ use crate::api::relay::{InviteUse, InvitedBy};
 use crate::store::time::rfc3339;
 use crate::sync::CopyOnWrite;
 
-/// Invites that are kept, whatever has become of them. Default 1,000: an operator reads the list.
+/// Number of invites that are kept, valid or not. Default 1,000: an operator reads the list.
 const MAX_INVITES: usize = crate::limits::INVITES;
 /// Connectors that are remembered of an invite; the oldest is forgotten first. Default 1,000.
 const MAX_USERS: usize = 1000;
 /// Connectors that an invite may be for. Default 2,500: as many as a relay takes.
 const MAX_USES: u32 = crate::limits::INVITE_USES;
-/// The longest that an invite is good for. Default a year.
+/// Longest validity of an invite. Default a year.
 const LONGEST: Duration = crate::limits::INVITE_LONGEST;
-/// Default life of an invite. Default a week.
+/// Default validity of an invite. Default a week.
 const USUAL_LIFE: Duration = crate::limits::INVITE_LIFE;
 /// Characters of a label.
 const MAX_LABEL: usize = 100;
-/// Id of the token that an earlier version kept: it had no other.
+/// Id of the token of an earlier version, which had none.
 const EARLIER: &str = "common";
 
 /// Terms of an invite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InviteTerms {
-    /// Whom it is for; may be empty.
+    /// Person or machine that it is for; may be empty.
     pub label: String,
     /// Number of connectors it lets in.
     pub uses: u32,
@@ -77,7 +77,7 @@ impl InviteTerms {
 #[serde(transparent)]
 pub(super) struct Invites(CopyOnWrite<Vec<Invite>>);
 
-/// One of them.
+/// An invite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Invite {
@@ -86,9 +86,9 @@ pub(super) struct Invite {
     #[serde(default)]
     pub(super) label: String,
     pub(super) token: SecretHash,
-    /// RFC 3339, as all times here; empty where an earlier version made it.
+    /// Time of creation, RFC 3339, as all times here; empty if an earlier version made it.
     pub(super) made_at: String,
-    /// None where it is good without end.
+    /// End of validity; none if it is valid without end.
     #[serde(default)]
     pub(super) expires: Option<String>,
     /// Number of connectors it lets in; none for any number.
@@ -100,11 +100,11 @@ pub(super) struct Invite {
     used_by: Vec<InviteUse>,
     #[serde(default)]
     pub(super) forbidden_at: Option<String>,
-    /// The token that all share: the command line's, or one in its place. Of these one is good at a time, and what is
-    /// forbidden is kept, as the command line brings it again.
+    /// True for the common token: the command line's, or one in its place. Only one is valid at a time, and a disabled
+    /// one is kept, as the command line brings it again.
     #[serde(default)]
     pub(super) is_common: bool,
-    /// The one that the first start of the relay has made by itself.
+    /// True if the first start of the relay made it.
     #[serde(default)]
     pub(super) is_first: bool,
 }
@@ -117,7 +117,7 @@ pub(super) enum InvalidInvite {
     Over,
 }
 
-/// There are as many invites as are kept, and all of them are good.
+/// The limit of invites is reached, and all of them are valid.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooManyInvites;
 
@@ -127,7 +127,7 @@ impl Invites {
         self.0.iter()
     }
 
-    /// The one of this token. Takes long where a person chose the token.
+    /// Returns the invite of this token. Takes long if a person chose the token.
     pub(super) fn of_token(&self, token: &str) -> Option<&Invite> {
         let is_slow = secret::is_slow(token);
         let mut alike = self
@@ -142,7 +142,7 @@ impl Invites {
         self.0.iter().any(|invite| invite.token.is_slow())
     }
 
-    /// True if one of them lets somebody in.
+    /// True if one of them is valid.
     pub(super) fn has_good(&self, now: &str) -> bool {
         self.0.iter().any(|invite| invite.check(now).is_ok())
     }
@@ -152,12 +152,12 @@ impl Invites {
         self.0.len()
     }
 
-    /// True if there was none ever, or all are forgotten.
+    /// True if there never was one, or all are forgotten.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds one; what is good no more makes room for it.
+    /// Adds an invite; an invalid one makes room for it.
     pub(super) fn add(&mut self, invite: Invite, now: &str) -> Result<(), TooManyInvites> {
         if self.0.len() >= MAX_INVITES {
             let done = |invite: &Invite| invite.check(now).is_err();
@@ -170,14 +170,14 @@ impl Invites {
         Ok(())
     }
 
-    /// Lets `connector` in by the invite of this id.
+    /// Enrols `connector` with the invite of this id.
     pub(super) fn use_by(
         &mut self,
         id: &str,
         connector: &str,
         now: &str,
     ) -> Result<InvitedBy, InvalidInvite> {
-        // One that was taken back meanwhile.
+        // It was cancelled meanwhile.
         let invite = self.find_mut(id).ok_or(InvalidInvite::Forbidden)?;
         invite.check(now)?;
         invite.used = invite.used.saturating_add(1);
@@ -194,20 +194,20 @@ impl Invites {
         })
     }
 
-    /// Lets nobody in by it any more; what it is.
+    /// Disables an invite, and returns it.
     pub(super) fn forbid(&mut self, id: &str, now: &str) -> Option<&Invite> {
         let invite = self.find_mut(id)?;
         invite.forbidden_at.get_or_insert_with(|| now.to_owned());
         Some(invite)
     }
 
-    /// Undoes that, but for the token that all share: another one may be in its place.
+    /// Undoes that, except for the common token: another one may be in its place.
     pub(super) fn permit(&mut self, id: &str) -> bool {
         let invite = self.find_mut(id).filter(|invite| !invite.is_common);
         invite.is_some_and(|invite| invite.forbidden_at.take().is_some())
     }
 
-    /// Takes one back: it is forgotten, unless the command line could bring it again. False where there is none.
+    /// Cancels an invite: it is forgotten, unless the command line could bring it again. False if there is none.
     pub(super) fn take_back(&mut self, id: &str, now: &str) -> bool {
         let Some(at) = self.0.iter().position(|invite| invite.id == id) else {
             return false;
@@ -221,7 +221,7 @@ impl Invites {
         true
     }
 
-    /// True if this is the token that all share, and the only one.
+    /// True if this is the common token, and the only one.
     pub(super) fn is_shared(&self, id: &str) -> bool {
         let mut good = self
             .0
@@ -230,7 +230,7 @@ impl Invites {
         good.next().is_some_and(|invite| invite.id == id) && good.next().is_none()
     }
 
-    /// Makes this invite the token that all share, for any number and without end; none of the others is any more.
+    /// Makes this invite the common token, for any number and without end, instead of the others.
     pub(super) fn share(&mut self, id: &str) {
         self.0
             .retain(|invite| invite.id == id || !invite.is_common || invite.forbidden_at.is_some());
@@ -239,7 +239,7 @@ impl Invites {
         }
     }
 
-    /// Marks the one that the first start has made.
+    /// Marks the invite that the first start has made.
     pub(super) fn mark_first(&mut self, id: &str) {
         if let Some(invite) = self.find_mut(id) {
             invite.is_first = true;
@@ -259,7 +259,7 @@ impl Invites {
         self.0.is_shared_with(&other.0)
     }
 
-    /// Puts one in the place of the one of this id, which is none any more where `invite` is none.
+    /// Replaces the invite of this id, or removes it if `invite` is none.
     pub(super) fn put(&mut self, id: &str, invite: Option<Invite>) {
         let Some(invite) = invite else {
             return self.0.retain(|known| known.id != id);
@@ -280,7 +280,7 @@ impl Invites {
 }
 
 impl Invite {
-    /// One on these terms, for the token of that digest.
+    /// Makes an invite on these terms, for the token of that digest.
     pub(super) fn new(token: SecretHash, terms: InviteTerms, now: SystemTime) -> Self {
         Self {
             label: terms.label,
@@ -291,7 +291,7 @@ impl Invite {
         }
     }
 
-    /// The token that all share: for any number, without end.
+    /// Makes the common token: for any number, without end.
     pub(super) fn common(token: SecretHash, now: &str) -> Self {
         let mut id = identifier();
         id.truncate(8);
@@ -310,7 +310,7 @@ impl Invite {
         }
     }
 
-    /// The token that an earlier version kept.
+    /// Makes the invite of a token of an earlier version.
     pub(super) fn earlier(token: SecretHash, since: &str) -> Self {
         Self {
             id: EARLIER.to_owned(),

@@ -1,4 +1,5 @@
-//! A relay that has joined a fleet: the state in the store, and what other relays change.
+//! Entry of a relay into a fleet: the state in the store, the links to the other relays, and the watch for their
+//! changes.
 
 use std::io;
 use std::net::TcpListener;
@@ -46,7 +47,7 @@ impl JoinedRelay {
         ))
     }
 
-    /// To ask what other relays have changed.
+    /// Returns the handle that asks for changes of other relays.
     pub(super) fn looks(&self) -> Looks {
         self.looks.clone()
     }
@@ -56,7 +57,7 @@ impl JoinedRelay {
         CookieKey::derived(&self.secret)
     }
 
-    /// From here on what other relays change comes here, and visitors of what is theirs go there. Sites lead somewhere.
+    /// Begins to follow changes of other relays, and to lead visitors to their tunnels. The tunnel server already runs.
     pub(super) fn begin(
         self,
         service: &Arc<Service>,
@@ -83,7 +84,7 @@ impl JoinedRelay {
     ) -> io::Result<Links> {
         let urls = &service.urls;
         let peer = listener.local_addr()?;
-        // Listening everywhere, it is reached where connectors reach it.
+        // A relay that listens on every address is reached at the one of connectors.
         let host = match peer.ip() {
             ip if ip.is_unspecified() => urls.external_ip.clone(),
             ip => ip.to_string(),

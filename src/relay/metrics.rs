@@ -1,4 +1,4 @@
-//! The relay's metrics: as Prometheus reads them, and the same as JSON for its page.
+//! The relay's metrics: as text for Prometheus, and as JSON for its status page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -221,7 +221,7 @@ fn text(app: &AppState) -> String {
     text.into_text()
 }
 
-/// Returns the metrics by name: a number, numbers by the value of their label, or of durations `count` and `seconds`.
+/// Returns the metrics by name: a number, numbers by the value of their label, or `count` and `seconds` of durations.
 pub(super) fn json(app: &AppState, overview: &Overview) -> BTreeMap<String, Value> {
     let mut members = Members::default();
     add_all(&mut members, app, overview);
@@ -257,7 +257,7 @@ fn add_all(page: &mut impl Page, app: &AppState, overview: &Overview) {
     }
     page.add(&ASSIGNED, overview);
     page.add(&CALLS_AND_STATE, app);
-    // A relay alone has none of these.
+    // A single relay has none of these.
     if let (Some(links), Some(looks)) = (app.service.links.get(), &app.service.looks) {
         page.add(&PEERS, &**links);
         page.add(&SHARED_STORE, looks);

@@ -1,29 +1,37 @@
 //! The relay: the remote side of tunnels, with the sites behind them.
 //!
 //! ```text
-//!              ┌── own names ── api ── setup ──┬── setup_request, connector_auth, invites, allocator, names   (pure)
-//! http ────────┤                 └── status    └── state_store ── state, state_rows ── row_log
-//!              └── {site}.{domain} ── gateway ── sites ── tunnel server ── policy: who may what
-//! Prometheus ──── metrics: what all of these count
+//!              ┌── own names ── api ──┬── setup ──┬── setup_request, connector_auth, invites, allocator, names  (pure)
+//! http ────────┤                      │           └── state_store ── state, state_rows ── row_log, or fleet
+//!              │                      └── operator, status, revocation, handover, certificates
+//!              └── {site}.{domain} ── gateway ── sites ── tunnel server ── policy
+//! Prometheus ──── metrics: the counters of all of these
 //! ```
 //!
-//! [`start`] puts these together; [`embedded`] is the relay that a manager starts where no server is named, and
-//! [`stored_status`], [`revoke`], [`allow`], [`invite`], [`invites()`], [`uninvite`] and [`recover`] work on the directory of one that need
-//! not run. Nothing here knows the
-//! manager.
+//! [`start`] puts these together; [`embedded`] is the relay that a manager starts if no server is named.
+//! [`stored_status`], [`revoke`], [`allow`], [`invite`], [`invites()`], [`uninvite`], [`take_name`] and [`recover`] work on
+//! the directory of a relay that need not run. Nothing here knows the manager.
+//!
+//! - A revoked connector's calls are refused in `connector_auth`, and the login of its tunnels in `policy`; `follow` ends
+//!   its open tunnels.
+//! - A site whose tunnel is at another relay of a fleet: `sites` asks `fleet::links`, which opens a `fleet::hop` to each
+//!   relay until one has the tunnel.
+//! - Changes of other relays: `joined` starts `fleet::watch`, which has `state_store` read them; `follow` applies them.
+//! - The state of versions 0.1.0 is read in `earlier`.
 
 pub mod embedded;
-mod handover;
 
 mod allocator;
 mod api;
 mod app_state;
 mod call_stats;
+mod certificates;
 mod connector_auth;
 mod counters;
 mod earlier;
 pub mod fleet;
 mod follow;
+mod handover;
 mod invites;
 mod joined;
 mod metrics;
@@ -32,6 +40,7 @@ mod offline;
 #[cfg(test)]
 #[path = "openapi_tests.rs"]
 mod openapi;
+mod operator;
 mod policy;
 mod revocation;
 mod row_log;

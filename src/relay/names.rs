@@ -1,9 +1,9 @@
-//! Names of sites: what can be one, and which are reserved. Pure.
+//! Names of sites: their form, and the reserved ones. Pure.
 
 /// Bytes of a name: a label of a host name has at most 63 (RFC 1035 §2.3.4).
 const LENGTH: std::ops::RangeInclusive<usize> = 2..=63;
-/// Names that are the relay's own, that programs ask for by themselves and would believe, or that people
-/// take for the operator's. With a number appended they are reserved too.
+/// Names that are the relay's own, that programs ask for by themselves and would believe, or that people take for the
+/// operator's; also with a number appended.
 const RESERVED: &[&str] = &[
     "admin",
     "api",
@@ -37,8 +37,8 @@ const RESERVED: &[&str] = &[
     "wpad",
     "www",
 ];
-/// Names that people take for the operator's, with a number or a suffix (`login-eu`) too. A site that had one before it was
-/// reserved keeps it.
+/// Names that people take for the operator's; also with a number or a suffix (`login-eu`). A site that had one before
+/// it was reserved keeps it.
 #[rustfmt::skip]
 const RESERVED_WORDS: &[&str] = &[
     "abuse", "account", "accounts", "admin", "administrator", "auth", "billing", "console", "dashboard",
@@ -47,10 +47,10 @@ const RESERVED_WORDS: &[&str] = &[
     "saml", "secure", "security", "sign-in", "sign-on", "sign-up", "signin", "signon", "signup", "sso", "support",
     "sysadmin", "verification", "verify", "vpn", "webadmin", "webmail", "webmaster", "www",
 ];
-/// Numbers that are tried behind a name that is held.
+/// Numbers that are tried after a name that is taken.
 const MAX_SUFFIX: u32 = 10_000;
 
-/// Returns the fault of a name that somebody wishes for.
+/// Returns the fault of a preferred name.
 pub(crate) fn check(name: &str) -> Result<(), &'static str> {
     check_form(name)?;
     if is_word(name) {
@@ -59,7 +59,7 @@ pub(crate) fn check(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Returns the fault of a name that nobody has at any relay: a site may have kept one of the reserved words.
+/// Returns the fault of a name that no site of any relay has: a site may have kept one of the reserved words.
 pub(crate) fn check_form(name: &str) -> Result<(), &'static str> {
     let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if !LENGTH.contains(&name.len()) || !name.bytes().all(legal) {
@@ -74,12 +74,12 @@ pub(crate) fn check_form(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// True if nobody gets this name, and nobody has it.
+/// True if no site gets this name, and none has it.
 pub(crate) fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&stem(name))
 }
 
-/// True if the name is one of the reserved words, with a number or a suffix perhaps: only a site that has it keeps it.
+/// True if the name is one of the reserved words, perhaps with a number or a suffix: only a site that has it keeps it.
 pub(crate) fn is_word(name: &str) -> bool {
     let is_it = |word: &&str| {
         let rest = name.strip_prefix(word);
@@ -106,7 +106,7 @@ pub(crate) fn label(text: &str) -> String {
     name.trim_matches('-').to_owned()
 }
 
-/// The nearest name to a free text; `fallback` where nothing of the text can stand in one.
+/// Returns the nearest name to a free text; `fallback` if nothing of the text can stand in a name.
 pub(super) fn derived(text: &str, fallback: &str) -> String {
     let name = label(text);
     match check(&name) {
@@ -119,15 +119,15 @@ pub(super) fn derived(text: &str, fallback: &str) -> String {
     }
 }
 
-/// True if a site's name already shows its title, so that this is no secret: who chose another name for the site
-/// may have had a reason.
+/// True if a site's name already shows its title, so that the title is no secret: the owner may have chosen another
+/// name on purpose.
 pub(super) fn is_recognizable_in(name: &str, called: &str) -> bool {
     let label = label(called);
     let rest = name.strip_prefix(&label).filter(|_| !label.is_empty());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// `name`, or where it is held the first free of `name-2`, `name-3` and so on.
+/// Returns `name`, or if it is taken the first free of `name-2`, `name-3` and so on.
 pub(super) fn free(name: &str, is_held: impl Fn(&str) -> bool) -> Option<String> {
     let numbered = |number: u32| match number {
         1 => name.to_owned(),

@@ -1,4 +1,4 @@
-//! Work on a relay's directory while no relay runs on it, or beside one that does.
+//! Work on a relay's directory while no relay runs on it; some of it also beside a running one.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -7,7 +7,6 @@ use super::counters::Passed;
 use super::handover;
 use super::handover::HandoverError;
 use super::invites::{InviteTerms, TooManyInvites};
-
 use super::revocation;
 use super::revocation::{RevokedConnector, turn_out};
 use super::state::{Application, NotReadmitted, cutoff};
@@ -35,7 +34,7 @@ pub struct Recovered {
     pub kept: [usize; 3],
 }
 
-/// Goes on with what can be read of a damaged state, while no relay runs on the directory.
+/// Repairs a damaged state, keeping what can be read, while no relay runs on the directory.
 pub fn recover(data: &DataDir) -> Result<Recovered, StateError> {
     let mut aside = Vec::new();
     let store = StateStore::open(data, &mut aside)?;
@@ -59,12 +58,13 @@ pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revocation>, StateErr
     Ok(revoked.map(|revoked: RevokedConnector| revoked.into_answer(name)))
 }
 
-/// Creates an invite while no relay runs on the directory. Its token is a secret that is shown this once; a relay that
+/// Creates an invite while no relay runs on the directory. Its token is a secret that is shown only now; a relay that
 /// does not run has no address.
 pub fn invite(data: &DataDir, terms: InviteTerms) -> Result<NewInvite, StateError> {
     let store = StateStore::open_whole(data)?;
     let made = store.update(|state| {
-        revocation::make(state, terms.clone()).map_err(|TooManyInvites| StateError::Invites)
+        revocation::create_invite(state, terms.clone())
+            .map_err(|TooManyInvites| StateError::Invites)
     })?;
     Ok(NewInvite {
         invite: made.shown(),
@@ -73,7 +73,7 @@ pub fn invite(data: &DataDir, terms: InviteTerms) -> Result<NewInvite, StateErro
     })
 }
 
-/// Cancels one while no relay runs on the directory; false if there is none of that id.
+/// Cancels an invite while no relay runs on the directory; false if there is none of that id.
 pub fn uninvite(data: &DataDir, id: &str) -> Result<bool, StateError> {
     let store = StateStore::open_whole(data)?;
     let now = rfc3339(SystemTime::now());
@@ -83,7 +83,7 @@ pub fn uninvite(data: &DataDir, id: &str) -> Result<bool, StateError> {
 /// Reads the invites from the directory, whether or not a relay runs on it.
 pub fn invites(data: &DataDir) -> Result<Vec<Invite>, StateError> {
     let state = state_store::peek(data)?.unwrap_or_default();
-    Ok(revocation::shown(&state))
+    Ok(revocation::shown_invites(&state))
 }
 
 /// Undoes a revocation while no relay runs on the directory; `None` if there is none of that name.
@@ -99,8 +99,8 @@ pub fn allow(data: &DataDir, name: &str) -> Result<Option<Allowed>, StateError> 
     })
 }
 
-/// Takes a site's name from its owner while no relay runs on the directory: for the connector of this label or name, else
-/// for any.
+/// Takes a site's name from its owner while no relay runs on the directory: for the connector of this label or name,
+/// else for everybody.
 pub fn take_name(
     data: &DataDir,
     site: &str,

@@ -1,35 +1,33 @@
-//! Policy of the tunnel server: who may log in, and which ports are whose.
+//! Policy of the tunnel server: logins (that of a revoked connector fails), and the ports of each connector.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Instant;
 
+use super::certificates::note_connection;
 use super::setup::{LOOK, Service};
-use super::state::{Application, RelayState, cutoff};
-use super::state_store::Error;
+use super::state::RelayState;
 use crate::gateway::RefusedVisit;
 use crate::http::auth::{RateLimiter, WhenFull};
-use crate::store::time::rfc3339;
-use crate::sync::{Mutex, Thread};
+use crate::sync::Mutex;
 use crate::tunnel::remote::Remote;
 use crate::tunnel::server::{Grant, Policy, PortAccess, TokenBucket};
 
-/// Wrong logins a minute after which a source's guesses at a weak password are not even looked at.
+/// Wrong logins a minute after which a source's guesses at a weak password are not compared.
 const WRONG_LOGINS: usize = crate::limits::WRONG_LOGINS;
-/// Where a remote of an assigned port may say that it listens: wherever it is bound, if at all, is
-/// the relay's decision.
+/// Listening addresses that a remote of an assigned port may name: the relay decides on which address it is bound.
 const LOCAL_HOSTS: [&str; 5] = ["127.0.0.1", "0.0.0.0", "localhost", "::1", "::"];
 
-/// The rules of tunnels, which follow from the relay's state.
+/// Rules of tunnels, from the relay's state.
 pub(super) struct TunnelPolicy {
     service: Arc<Service>,
     wrong_logins: RateLimiter,
     rates: Rates,
 }
 
-/// The rate of each connector, where there is one, over all its tunnels.
+/// Rate of each connector over all its tunnels, if there is a limit.
 struct Rates {
     bytes_per_second: Option<NonZeroU64>,
     /// By the connector's name.
@@ -55,8 +53,8 @@ impl Rates {
         }
     }
 
-    /// Bandwidth that a connector's tunnels share. Coming back does not help: an unused one is forgotten only when it
-    /// is as a new one.
+    /// Returns the bandwidth that a connector's tunnels share. Reconnecting does not help: an unused bucket is
+    /// forgotten only when it is full again.
     fn of(&self, connector: &str, now: Instant) -> Option<Arc<TokenBucket>> {
         let rate = self.bytes_per_second?;
         let mut buckets = self.buckets.lock();
@@ -80,7 +78,7 @@ impl Policy for TunnelPolicy {
         if kept.is(password) {
             return Some(user.to_owned());
         }
-        // Being one too many shows at the next look.
+        // The next login finds that it was one too many.
         let _ = self.wrong_logins.count(peer.ip(), now);
         None
     }
@@ -104,11 +102,11 @@ impl Policy for TunnelPolicy {
         };
         match connector.at_port(remote.local_port) {
             Some(application) if application.site.is_some() => {
-                note(&self.service, holder, remote.local_port);
+                note_connection(&self.service, holder, remote.local_port);
                 Grant::Held
             }
             Some(application) if self.service.sites.is_over(application) => Grant::Denied,
-            // It has one of before the operator named others: it is to ask anew.
+            // The port is from before the operator named others: the connector has to ask again.
             Some(application) if !urls.port_range.contains(&application.port) => Grant::Denied,
             Some(_) => urls.ports_ip().map_or(Grant::Denied, |ip| {
                 Grant::ListenAt((ip, remote.local_port).into())
@@ -140,115 +138,7 @@ impl Policy for TunnelPolicy {
     }
 
     fn on_left(&self, holder: &str, port: u16) {
-        note(&self.service, holder, port);
-    }
-}
-
-// For which names a web server in front may get a certificate: those that lead somewhere. And since when sites were
-// connected, which that depends on.
-
-/// Age at which a note is made anew. Default 1 day: of the 30 that count, and the state is saved as seldom.
-const NOTED_FOR: Duration = Duration::from_secs(24 * 3600);
-/// Time in which what is to be noted gathers, so that many connectors that come at once are one save. Default 1 s.
-const GATHERED_FOR: Duration = Duration::from_secs(1);
-
-/// True if there may be a certificate for a host name: the domain, a name of the relay, or a site that is connected or
-/// was within 30 days. In any case of letters; a dot may end it.
-pub(super) fn is_allowed(service: &Service, domain: &str) -> bool {
-    let name = domain.strip_suffix('.').unwrap_or(domain);
-    let (name, urls) = (name.to_ascii_lowercase(), &service.urls);
-    if name.parse::<IpAddr>().is_ok() {
-        return false;
-    }
-    if name == urls.domain || urls.own_names().contains(&name) {
-        return true;
-    }
-    let label = name.strip_suffix(&urls.domain);
-    let label = label.and_then(|rest| rest.strip_suffix('.'));
-    label.is_some_and(|site| leads_somewhere(service, site))
-}
-
-fn leads_somewhere(service: &Service, site: &str) -> bool {
-    let (state, now) = (service.store.snapshot(), SystemTime::now());
-    let mut known = state.applications();
-    let holder = known.find(|(_, known)| is_site(known, site));
-    was_connected(&state, site, &cutoff(now), &rfc3339(now))
-        || holder.is_some_and(|(connector, known)| service.is_connected(connector, known.port))
-}
-
-/// True if a site of this name, whoever has it or had it last, is known to have been connected between two times, RFC 3339.
-fn was_connected(state: &RelayState, site: &str, since: &str, now: &str) -> bool {
-    let turned_out = state.turned_out();
-    let of_turned_out = turned_out.flat_map(|(_, connector)| connector.applications.iter());
-    let known = state.applications().map(|(_, known)| known);
-    let had = known
-        .chain(of_turned_out)
-        .filter(|known| is_site(known, site));
-    let kept = state.reserved.values();
-    let kept = kept.filter(|kept| kept.site.as_deref() == Some(site));
-    had.map(|known| &known.connected_at)
-        .chain(kept.map(|kept| &kept.connected_at))
-        .any(|at| is_between(at.as_deref(), since, now))
-}
-
-fn is_site(application: &Application, name: &str) -> bool {
-    let site = application.site.as_ref();
-    site.is_some_and(|site| site.name == name)
-}
-
-/// One that is yet to come was noted while the clock was wrong.
-fn is_between(at: Option<&str>, since: &str, now: &str) -> bool {
-    at.is_some_and(|at| since <= at && at <= now)
-}
-
-/// A connector's tunnel for this site has come, or has gone. Waits for nothing.
-pub(super) fn note(service: &Arc<Service>, connector: &str, port: u16) {
-    let now = SystemTime::now();
-    let since = now.checked_sub(NOTED_FOR).unwrap_or(now);
-    let state = service.store.snapshot();
-    let known = state.connectors.get(connector);
-    let known = known.and_then(|known| known.at_port(port));
-    let is_due = known.is_some_and(|known| {
-        let noted = known.connected_at.as_deref();
-        known.site.is_some() && !is_between(noted, &rfc3339(since), &rfc3339(now))
-    });
-    if !is_due {
-        return;
-    }
-    let of_thread = Arc::downgrade(service);
-    let connects = &service.connects;
-    let pending = (connector.to_owned(), port);
-    connects.pending.lock().insert(pending);
-    let note = move || keep(&*of_thread.upgrade()?);
-    connects.lookout.begin(Thread::RelayConnects, note);
-}
-
-/// Notes what is pending in the state; none when nothing is.
-fn keep(service: &Service) -> Option<Duration> {
-    let pending = std::mem::take(&mut *service.connects.pending.lock());
-    if pending.is_empty() {
-        return None;
-    }
-    let now = rfc3339(SystemTime::now());
-    let kept = service.store.update_saving(|state| {
-        for (connector, port) in &pending {
-            set_connected(state, connector, *port, &now);
-        }
-        Ok::<_, Error>(((), service.store.at_once()))
-    });
-    if let Err(error) | Ok(((), Err(error))) = kept {
-        log::debug!("connection times of sites are not saved: {error}"); // the store has said it once
-    }
-    Some(GATHERED_FOR)
-}
-
-fn set_connected(state: &mut RelayState, connector: &str, port: u16, now: &str) {
-    let known = state.connectors.get_mut(connector);
-    let mut known = known
-        .into_iter()
-        .flat_map(|known| known.applications.iter_mut());
-    if let Some(site) = known.find(|known| known.port == port) {
-        site.connected_at = Some(now.to_owned());
+        note_connection(&self.service, holder, port);
     }
 }
 
@@ -263,7 +153,7 @@ mod tests {
         let one = of("one");
         assert!(Arc::ptr_eq(&one, &of("one")) && !Arc::ptr_eq(&one, &of("two")));
         of("three");
-        // Those that nobody uses any more are as new ones.
+        // Buckets that nobody uses any more are as full as new ones.
         assert_eq!(rates.buckets.lock().len(), 2);
         assert!(Rates::new(None).of("one", now).is_none());
     }

@@ -1,4 +1,4 @@
-//! Connectors that are turned out, and allowed again.
+//! Changes of the operator to who may connect: revoking and allowing connectors, creating and cancelling invites.
 
 use std::time::SystemTime;
 
@@ -19,9 +19,9 @@ use crate::store::time::rfc3339;
 pub(super) struct RevokedConnector {
     /// The connector as it was.
     connector: Connector,
-    /// True if what had let it in, and lets nobody in any more, is the token that all share.
+    /// True if the invite that it used, which is disabled now, is the common token.
     is_common: bool,
-    /// Made in the place of the one token that all shared, where nothing else would let anybody in; a secret.
+    /// New token in place of the common one, if no other invite is valid; a secret.
     pub(super) enroll_token: Option<Zeroizing<String>>,
 }
 
@@ -53,8 +53,8 @@ pub(super) fn allowed(name: &str, allowed: &Readmitted) -> Allowed {
 }
 
 impl Service {
-    /// Turns a connector out: at once, whatever the disk says, and until it is allowed again. The invite
-    /// that had let it in, whose token it knows, lets nobody in any more.
+    /// Revokes a connector: at once, even if it cannot be saved, and until it is allowed again. The invite that it
+    /// used, whose token it knows, is disabled.
     pub(super) fn revoke(&self, name: &str) -> Result<Revocation, ApiError> {
         let (turned_out, saved) = self.store.update_saving(|state| {
             let why = match state.revoked.iter().any(|revoked| revoked == name) {
@@ -80,8 +80,8 @@ impl Service {
         })
     }
 
-    /// Another relay has turned a connector out. Where the store says so here too, that is all; where it is not reached,
-    /// it holds in memory until it is.
+    /// Called when another relay has revoked a connector. If the store already says so, nothing is left to do; if it is
+    /// not reached, the revocation holds in memory until it is.
     pub(super) fn apply_revocation(&self, name: &str) {
         let knows = || !self.store.snapshot().connectors.contains_key(name);
         if self.look_now(LOOK) && knows() {
@@ -112,7 +112,8 @@ impl Service {
     }
 }
 
-/// Revokes a connector, and the invite that had let it in. What was given up before `cutoff` is anybody's. `None` where there is no such connector.
+/// Revokes a connector, and disables the invite that it used. Names released before `cutoff` become free. `None` if
+/// there is no such connector.
 pub(super) fn turn_out(
     state: &mut RelayState,
     name: &str,
@@ -123,14 +124,14 @@ pub(super) fn turn_out(
     let now = rfc3339(now);
     let connector = state.revoke(name, &now)?;
     let invited_by = connector.invite.as_ref();
-    // One that was taken back, or forgotten, lets nobody in anyway.
+    // An invite that was cancelled or forgotten is invalid anyway.
     let invite = invited_by.and_then(|invite| state.invites.forbid(&invite.id, &now));
     let is_common = invite.is_some_and(|invite| invite.is_common);
     let mut enroll_token = None;
     if is_common && !state.invites.has_good(&now) {
         let token = Zeroizing::new(random::token());
         let invite = Invite::common(SecretHash::of(&token), &now);
-        // There is room where none is good.
+        // There is room if none is valid.
         enroll_token = state.invites.add(invite, &now).is_ok().then_some(token);
     }
     Some(RevokedConnector {
@@ -142,35 +143,35 @@ pub(super) fn turn_out(
 
 /// A new invite and its token.
 pub(super) struct CreatedInvite {
-    /// A secret that is shown this once.
+    /// Token of the invite; a secret that is shown only now.
     pub(super) token: Zeroizing<String>,
     pub(super) invite: Invite,
 }
 
 impl CreatedInvite {
-    /// Returns the operator's view of it from now on.
+    /// Returns the operator's view of it.
     pub(super) fn shown(&self) -> api::Invite {
         self.invite.shown(&self.invite.made_at)
     }
 }
 
 impl Service {
-    /// Makes an invite on terms that have been checked.
+    /// Creates an invite on terms that have been checked.
     pub(super) fn invite(&self, terms: InviteTerms) -> Result<CreatedInvite, ApiError> {
         let made = self.store.update(|state| {
-            make(state, terms.clone())
+            create_invite(state, terms.clone())
                 .map_err(|TooManyInvites| ApiError::too_many("too many invites: cancel some first"))
         })?;
         log::info!("invite {} created", made.invite.id);
         Ok(made)
     }
 
-    /// All of them.
+    /// Returns the operator's view of all invites.
     pub(super) fn invites(&self) -> Vec<api::Invite> {
-        shown(&self.store.snapshot())
+        shown_invites(&self.store.snapshot())
     }
 
-    /// Lets nobody in any more by the invite of this id.
+    /// Cancels the invite of this id.
     pub(super) fn take_back(&self, id: &str) -> Result<(), ApiError> {
         self.store.update(|state| {
             let is_there = state.invites.take_back(id, &rfc3339(SystemTime::now()));
@@ -182,8 +183,8 @@ impl Service {
     }
 }
 
-/// Adds an invite with a token of its own to the state.
-pub(super) fn make(
+/// Adds an invite with a new token to the state.
+pub(super) fn create_invite(
     state: &mut RelayState,
     terms: InviteTerms,
 ) -> Result<CreatedInvite, TooManyInvites> {
@@ -195,15 +196,15 @@ pub(super) fn make(
     Ok(CreatedInvite { token, invite })
 }
 
-/// Adds the one that the first start of a relay makes by itself.
-pub(super) fn make_first(state: &mut RelayState) -> Result<CreatedInvite, TooManyInvites> {
-    let made = make(state, InviteTerms::default())?;
+/// Adds the invite of a relay's first start.
+pub(super) fn create_first_invite(state: &mut RelayState) -> Result<CreatedInvite, TooManyInvites> {
+    let made = create_invite(state, InviteTerms::default())?;
     state.invites.mark_first(&made.invite.id);
     Ok(made)
 }
 
 /// Returns the operator's view of the invites of a state.
-pub(super) fn shown(state: &RelayState) -> Vec<api::Invite> {
+pub(super) fn shown_invites(state: &RelayState) -> Vec<api::Invite> {
     let now = rfc3339(SystemTime::now());
     let all = state.invites.iter();
     all.map(|invite| invite.shown(&now)).collect()

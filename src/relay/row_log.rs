@@ -4,14 +4,14 @@
 //! CRC  NUMBER  LEFT  KIND  KEY  VALUE      separated by tabs; KEY and VALUE are JSON, no VALUE removes the row
 //! ```
 //!
-//! CRC is the CRC-32 (IEEE 802.3) of the rest of the line, in hexadecimal digits. NUMBER is that of the change, one more
-//! than the one before; LEFT says how many of its lines are to come, so that a change counts as a whole. The first change
-//! has all rows, and begins with the form; it is written anew, as a file of its own that takes the place of the old one,
-//! when what was appended is more than that. A change without its end was never answered, and is dropped. Any other
-//! damage is found by the sums and numbers.
+//! CRC is the CRC-32 (IEEE 802.3) of the rest of the line, in hexadecimal digits. NUMBER is that of the change, one
+//! more than the one before; LEFT is the number of its lines that follow, so that a change counts as a whole. The first
+//! change has all rows, and begins with the form; when the appended lines are longer than that, all rows are written to
+//! a new file that replaces the old one. A change without its end was never answered, and is dropped. The sums and
+//! numbers show any other damage.
 //!
-//! Beside it `relay.json` says that there is such a file: versions 0.1.0 read their state there, and refuse one of a
-//! later form, instead of forgetting whom this one has turned out.
+//! Beside it, `relay.json` says that there is such a file: versions 0.1.0 read their state there, and refuse one of a
+//! later form, instead of forgetting the revocations.
 
 use crc32fast::hash;
 
@@ -27,7 +27,7 @@ pub(super) const ROWS: &str = "relay.rows";
 pub(super) const FORM: u32 = 3;
 /// Content of the mark. No earlier version takes it for a state, whichever of its bytes is damaged.
 const MARKER: &str = "{\"version\":3,\"rows\":\"relay.rows\"}\n";
-/// Bytes that are appended before all is written anew, however little that is. Default 64 KiB.
+/// Bytes that may be appended before everything is written anew. Default 64 KiB.
 const SLACK: u64 = 64 * 1024;
 /// Kind of the first line.
 const FIRST: &str = "form";
@@ -35,15 +35,15 @@ const FIRST: &str = "form";
 /// The log, as far as it is known.
 pub(super) struct RowLog {
     home: DataDir,
-    /// Of the last change.
+    /// Number of the last change.
     number: u64,
     /// Bytes of the first change.
     whole: u64,
-    /// Bytes of all changes; none where they are unknown, or where the file does not end as it should.
+    /// Bytes of all changes; none if unknown, or if the file does not end as it should.
     length: Option<u64>,
-    /// Bytes after that, of a change without its end.
+    /// Bytes after these, of a change without its end.
     pub(super) torn: u64,
-    /// The file as it was left: its number in the file system, and its bytes.
+    /// The file after the last write: its number in the file system, and its bytes.
     left: Option<(u64, u64)>,
     /// True if the mark is there.
     is_marked: bool,
@@ -52,7 +52,7 @@ pub(super) struct RowLog {
 /// Content of a directory.
 pub(super) enum StoredState {
     Nothing,
-    /// The state of an earlier version, yet to be written as rows, and the document that it was in.
+    /// The state of an earlier version, which is not written as rows yet, and its document.
     Earlier(RelayState, Vec<u8>),
     Log(RelayState, RowLog),
     Damaged(Damaged),
@@ -63,16 +63,16 @@ pub(super) struct Damaged {
     pub(super) file: &'static str,
     /// The part that can be read.
     pub(super) state: RelayState,
-    /// The other parts, in a few words each; none where only the mark is damaged.
+    /// The other parts, in a few words each; none if only the mark is damaged.
     pub(super) lost: Vec<String>,
 }
 
-/// Reads what is there, and changes nothing.
+/// Reads the directory, and changes nothing.
 pub(super) fn look(home: &DataDir) -> Result<StoredState, Error> {
     for name in [MARK, ROWS] {
         home.refuse_foreign(name)?;
     }
-    // In this order: what is moved from the one to the other meanwhile is in both.
+    // In this order: a state that is moved from the one to the other meanwhile is in both.
     let mark = home.read(MARK, CAP)?;
     let rows = home.read(ROWS, CAP)?;
     let form = mark
@@ -101,7 +101,7 @@ pub(super) fn look(home: &DataDir) -> Result<StoredState, Error> {
     let (state, lost, mut log) = read(home, &rows);
     log.is_marked = mark.is_some();
     let file = match mark {
-        // One that is damaged is none of these.
+        // A damaged one is none of these.
         Some(mark) if is_earlier(&mark) => match earlier::read(home, &mark) {
             Err(Error::Earlier(..)) => MARK,
             state => return Ok(StoredState::Earlier(state?, mark)),
@@ -113,14 +113,14 @@ pub(super) fn look(home: &DataDir) -> Result<StoredState, Error> {
     Ok(StoredState::Damaged(Damaged { file, state, lost }))
 }
 
-/// The form that the first line of a log tells.
+/// Returns the form in the first line of a log.
 fn form_of(rows: &[u8]) -> Option<u32> {
     let first = Line::read(rows.split(|byte| *byte == b'\n').next()?)?;
     let value = first.value.filter(|_| first.kind == FIRST)?;
     serde_json::from_slice(value).ok()
 }
 
-/// The form that the mark tells; none if it cannot be read.
+/// Returns the form in the mark; none if it cannot be read.
 fn form(mark: &[u8]) -> Option<u32> {
     #[derive(serde::Deserialize)]
     struct Form {
@@ -130,7 +130,7 @@ fn form(mark: &[u8]) -> Option<u32> {
     Some(form.version)
 }
 
-/// One line.
+/// A line of the log.
 struct Line<'a> {
     number: u64,
     left: u64,
@@ -140,7 +140,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// None where the sum or the form is wrong.
+    /// Reads a line; none if the sum or the form is wrong.
     fn read(line: &'a [u8]) -> Option<Self> {
         let (sum, content) = line.split_at_checked(8)?;
         let content = content.strip_prefix(b"\t")?;
@@ -188,18 +188,18 @@ fn lines(number: u64, rows: &[Row], lines: &mut Vec<u8>) {
     }
 }
 
-/// The state that the lines of a log make, what is lost of it, in a few words each, and the log to go on with.
+/// Reads a log: the state of its lines, the lost parts in a few words each, and the log to go on with.
 fn read(home: &DataDir, bytes: &[u8]) -> (RelayState, Vec<String>, RowLog) {
     let (mut state, mut lost) = (RelayState::default(), Vec::new());
     let mut log = RowLog::new(home.clone());
-    // Lines of the last change that are to come, and those of it that are there.
+    // Lines of the last change that are missing, and the ones that are there.
     let (mut left, mut pending) = (0, Vec::<(usize, Line<'_>)>::new());
     let (mut at, mut length, mut is_ended, mut is_unsure) = (0, 0, true, false);
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let place = index + 1;
         at += wide(line.len());
         is_ended = line.ends_with(b"\n");
-        // The last one may be whole but for its end.
+        // The last line may be whole except for its end.
         let found = line.split_last().and_then(|(_, line)| Line::read(line));
         let Some(line) = found.or_else(|| Line::read(line)) else {
             if is_ended {
@@ -235,7 +235,7 @@ fn read(home: &DataDir, bytes: &[u8]) -> (RelayState, Vec<String>, RowLog) {
     }
     if !lost.is_empty() {
         put(&mut state, pending.drain(..), &mut lost);
-        // One whose revocation is lost in part is out.
+        // A connector whose revocation is partly lost counts as revoked.
         for name in &state.revoked.clone() {
             state.connectors.remove(name);
         }
@@ -248,7 +248,7 @@ fn read(home: &DataDir, bytes: &[u8]) -> (RelayState, Vec<String>, RowLog) {
     (state, lost, log)
 }
 
-/// Puts lines into a state; one that has no place there is lost.
+/// Puts lines into a state; a line that does not fit is lost.
 fn put<'a>(
     state: &mut RelayState,
     lines: impl Iterator<Item = (usize, Line<'a>)>,
@@ -264,7 +264,7 @@ fn put<'a>(
 }
 
 impl RowLog {
-    /// For a directory that has none, or whose damaged one was set aside. Nothing is written before there are rows.
+    /// Makes the log of a directory that has none, or whose damaged one was set aside. The first rows create the file.
     pub(super) fn new(home: DataDir) -> Self {
         Self {
             home,
@@ -277,7 +277,7 @@ impl RowLog {
         }
     }
 
-    /// Says that there is a log, where nothing says that yet.
+    /// Writes the mark, if it is missing.
     pub(super) fn mark(&mut self, locked: &Locked) -> Result<(), store::Error> {
         if !self.is_marked {
             locked.write(MARK, MARKER.as_bytes())?;
@@ -317,7 +317,7 @@ impl RowLog {
 impl Rows for RowLog {
     fn apply(&mut self, rows: &[Row], state: &RelayState) -> Result<(), Error> {
         let locked = self.home.lock()?;
-        // One that somebody has changed, removed or replaced is written anew: all is in memory.
+        // A file that somebody has changed, removed or replaced is written anew: all rows are in memory.
         let is_as_left = self.left.is_some() && self.left == identity(&self.home);
         let is_short = |length: &u64| *length <= self.whole + self.whole.max(SLACK);
         let length = self
@@ -346,7 +346,7 @@ impl Rows for RowLog {
     }
 }
 
-/// The log's number in the file system, and its bytes; none where it is missing, or is not ours alone to write.
+/// Returns the log's number in the file system, and its bytes; none if it is missing, or others can write it.
 fn identity(home: &DataDir) -> Option<(u64, u64)> {
     home.refuse_foreign(ROWS).ok()?;
     let found = std::fs::symlink_metadata(home.dir().join(ROWS)).ok()?;

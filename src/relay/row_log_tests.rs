@@ -1,4 +1,4 @@
-//! The log: what is written is read again, and damage is found.
+//! Tests that the log is read as it was written, and that damage is found.
 
 use std::fs;
 use std::path::Path;
@@ -90,7 +90,7 @@ fn a_long_log_is_written_anew() {
     assert_read(dir.path(), &store.snapshot());
 }
 
-/// Each write may end at any byte: what was answered before it stands, and the change counts as a whole or not at all.
+/// Each write may end at any byte: changes that were answered stand, and the new one counts as a whole or not at all.
 #[test]
 fn a_write_that_breaks_off_takes_nothing_with_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -106,7 +106,7 @@ fn a_write_that_breaks_off_takes_nothing_with_it() {
     let all = fs::read(dir.path().join(ROWS)).unwrap();
     for end in content.len()..=all.len() {
         fs::write(dir.path().join(ROWS), &all[..end]).unwrap();
-        // Only what ends the last line may be missing.
+        // Only the end of the last line may be missing.
         let is_after = end + 1 >= all.len();
         let expected = if is_after { &after } else { &before };
         assert_read(dir.path(), expected);
@@ -128,7 +128,7 @@ fn a_write_that_breaks_off_takes_nothing_with_it() {
     }
 }
 
-/// Each byte of both files: one of its bits, and all of them.
+/// Damages each byte of both files: one of its bits, and all of them.
 #[test]
 fn a_damaged_byte_is_found_and_named_and_forgives_nobody() {
     let dir = tempfile::tempdir().unwrap();
@@ -194,7 +194,7 @@ fn what_can_be_read_of_a_damaged_log_lasts_and_who_was_turned_out_is_out() {
     drop(store);
     let good = fs::read_to_string(dir.path().join(ROWS)).unwrap();
     let lines: Vec<&str> = good.lines().collect();
-    // The form, three connectors in three changes; then bob's connector goes, and the revocation comes.
+    // The form, three connectors in three changes; then bob is removed, and his revocation is added.
     assert_eq!(lines.len(), 6, "{good}");
     for at in 0..lines.len() {
         let mut damaged = lines.clone();
@@ -228,7 +228,7 @@ fn what_can_be_read_of_a_damaged_log_lasts_and_who_was_turned_out_is_out() {
     }
 }
 
-/// All of it is in memory: a file that somebody else has changed is written anew.
+/// All rows are in memory: a file that somebody else has changed is written anew.
 #[test]
 fn a_log_that_was_cut_removed_or_replaced_while_it_is_used_is_whole_again() {
     let dir = tempfile::tempdir().unwrap();

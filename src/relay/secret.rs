@@ -1,4 +1,4 @@
-//! Secrets as the relay keeps them: never the secret itself.
+//! Secrets in the form in which the relay stores them: never the secret itself.
 
 use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
@@ -14,16 +14,17 @@ use crate::store::random;
 /// Bytes of a salt and of a digest.
 const SALT: usize = 16;
 const HASH: usize = 32;
-/// Characters from which a secret counts as generated: 32 random bytes take 43, 20 in hexadecimal
-/// digits 40. Nobody finds one of these by trying, however fast a try is.
+/// Characters from which a secret counts as generated: 32 random bytes take 43, 20 in hexadecimal digits 40. Nobody can
+/// guess such a secret, however fast a try is.
 const GENERATED: usize = 40;
 /// Rounds for a secret that a person may have chosen: about 50 ms a try.
 const ROUNDS: NonZeroU32 = NonZeroU32::new(200_000).expect("not 0");
+static ALGORITHM: pbkdf2::Algorithm = pbkdf2::PBKDF2_HMAC_SHA256;
 
 /// A password or token as salt and PBKDF2-HMAC-SHA-256 digest.
 ///
-/// Secrets that connectors generate are 256 random bits, for which one round is as good as a million; it
-/// keeps the hundred logins after a restart cheap. What is shorter gets [`ROUNDS`].
+/// Secrets that connectors generate are 256 random bits, for which one round is as good as a million; this keeps the
+/// hundred logins after a restart cheap. A shorter secret gets [`ROUNDS`].
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SecretHash {
     rounds: NonZeroU32,
@@ -32,7 +33,7 @@ pub(super) struct SecretHash {
 }
 
 impl SecretHash {
-    /// Makes what is kept of `secret`.
+    /// Returns the stored form of `secret`.
     pub(super) fn of(secret: &str) -> Self {
         let rounds = if is_slow(secret) {
             ROUNDS
@@ -50,7 +51,7 @@ impl SecretHash {
         }
     }
 
-    /// True if this is the secret; the time tells nothing but the number of rounds.
+    /// True if this is the secret; the time shows nothing but the number of rounds.
     pub(super) fn is(&self, secret: &str) -> bool {
         let decoded = |text: &str| URL_SAFE_NO_PAD.decode(text).ok();
         match (decoded(&self.salt), decoded(&self.hash)) {
@@ -62,24 +63,23 @@ impl SecretHash {
         }
     }
 
-    /// True if a try costs so much that tries are to be counted.
+    /// True if a try costs so much that tries must be counted.
     pub(super) fn is_slow(&self) -> bool {
         self.rounds.get() > 1
     }
 }
 
-/// Slow ones are done one at a time: whoever has many of them done takes one processor and no more.
+/// Waits for a turn if the comparison is slow: slow ones run one at a time, so that nobody takes more than one
+/// processor.
 fn turn(rounds: NonZeroU32) -> Option<MutexGuard<'static, ()>> {
     static SLOW: Mutex<()> = Mutex::new(());
     (rounds.get() > 1).then(|| SLOW.lock())
 }
 
-/// True if keeping a secret takes that long.
+/// True if storing a secret takes that long.
 pub(super) fn is_slow(secret: &str) -> bool {
     secret.len() < GENERATED
 }
-
-static ALGORITHM: pbkdf2::Algorithm = pbkdf2::PBKDF2_HMAC_SHA256;
 
 impl fmt::Debug for SecretHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,7 +87,7 @@ impl fmt::Debug for SecretHash {
     }
 }
 
-/// 16 hexadecimal digits: a name that nobody chose.
+/// Returns 16 random hexadecimal digits.
 pub(super) fn identifier() -> String {
     random::hex(&random::bytes::<8>())
 }

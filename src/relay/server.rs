@@ -1,22 +1,17 @@
 //! Starts a relay: its state, its API, its gateway and its tunnel server.
 
-use std::fmt;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::allocator::Quota;
-use super::api;
-use super::app_state;
-use super::app_state::AppState;
-use super::app_state::Operator;
-use super::app_state::{Drain, UnplacedConnectors};
+use super::app_state::{AppState, Drain, UnplacedConnectors};
 use super::call_stats::CallStats;
 use super::connector_auth::Enrolment;
 use super::fleet::{self, StoreWatch, WatchError};
@@ -24,6 +19,7 @@ use super::follow::follow;
 use super::invites::Invite;
 use super::joined::JoinedRelay;
 use super::metrics;
+use super::operator::Operator;
 use super::policy::TunnelPolicy;
 use super::revocation;
 use super::revocation::CreatedInvite;
@@ -32,6 +28,7 @@ use super::setup::Service;
 use super::sites::SiteTable;
 use super::state_store::{self, Error as StateError, StateStore};
 use super::urls::{PublicPorts, PublicUrl, PublicUrls, TUNNEL_PATH, TunnelUrl};
+use super::{api, app_state};
 use crate::gateway::{CookieKey, Gateway, GatewayConfig, TunnelIntake};
 use crate::http::server::wanted_files;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
@@ -43,33 +40,35 @@ use crate::sync::{Thread, spawn_scoped};
 use crate::tunnel::server as tunnel;
 use crate::tunnel::ssh::ServerKey;
 
-/// Threads that answer light requests; what sites answer needs none of them. Default 8: those that wait for the disk share
-/// one save.
+/// Threads that answer light requests; answers of sites need none of them. Default 8: those that wait for the disk
+/// share one save.
 const WORKERS: usize = 8;
-/// Connections to the metrics at once. Default 16: few collect them.
+/// Connections to the metrics at once. Default 16: few programs collect them.
 const METRICS_CONNECTIONS: usize = 16;
 /// Advice to callers who use a name that is not the relay's own.
 const ELSEWHERE: &str = "use the relay's own address (--public-url) or a site below its --domain";
+/// Time for the store to learn that this relay is leaving. Default 2 s.
+const LEAVE: Duration = Duration::from_secs(2);
 
 /// Settings of a relay.
 pub struct Options {
     /// The data directory, which no other relay uses.
     pub data: DataDir,
-    /// Where visitors and quick-setup calls come in.
+    /// Listener for visitors and quick-setup calls.
     pub listener: TcpListener,
-    /// Where tunnels come in; none if they do only where visitors do.
+    /// Listener for tunnels; none if they only use the visitors' one.
     pub tunnel_listener: Option<TcpListener>,
-    /// True if tunnels come in where visitors do, too.
+    /// True if tunnels use the visitors' listener too.
     pub tunnels_by_url: bool,
-    /// URL of these tunnels, if it is not below the relay's own address.
+    /// URL of the tunnels there, if it is not below the relay's own address.
     pub tunnel_url: Option<TunnelUrl>,
-    /// Where metrics are asked for, by programs of any user; nowhere where none.
+    /// Listener for metrics, for programs of any user; none for no metrics.
     pub metrics_listener: Option<TcpListener>,
-    /// Where public ports are bound.
+    /// Address of public ports.
     pub ports: PublicPorts,
-    /// Which ports those are; 20000 to 29999 where none.
+    /// Range of public ports; 20000 to 29999 if none.
     pub port_range: Option<RangeInclusive<u16>>,
-    /// The store that it shares with other relays; where none, the state is in files.
+    /// The store that it shares with other relays; if none, the state is in files.
     pub fleet: Option<fleet::Options>,
     /// A directory of ours, mode 0700, for private sockets.
     pub run_dir: PathBuf,
@@ -81,60 +80,57 @@ pub struct Options {
     pub external_ip: String,
     /// True if unknown connectors need an enrolment token.
     pub enrolment: Enrolment,
-    /// The enrolment token that all share, beside the invites; where there is none, the one from before holds.
+    /// The common enrolment token, beside the invites; if there is none, the former one stays valid.
     pub enroll_token: Option<Zeroizing<String>>,
-    /// True if the first start makes an invite, where a token is needed and none is there.
+    /// True if the first start makes an invite, if a token is needed and there is none.
     pub makes_invite: bool,
-    /// True if it goes on with what can be read where its state is damaged, rather than not at all: where nobody is there
-    /// to see to it.
+    /// True if it starts with the readable part of a damaged state, instead of failing: for a relay without an operator
+    /// at hand.
     pub begins_anew: bool,
     /// Limits for each connector.
     pub quota: Quota,
-    /// Whose `X-Forwarded-*` are believed.
+    /// Proxies whose `X-Forwarded-*` are believed.
     pub trust_proxy: Vec<Cidr>,
     /// Header lines that these proxies may write for applications.
     pub pass_headers: Vec<String>,
-    /// Connections to the gateway at once; the default of [`Limits::connections`] where none.
+    /// Connections to the gateway at once; the default of [`Limits::connections`] if none.
     pub connections: Option<usize>,
     /// Time that an application may take to begin its answer; the default of
-    /// [`gateway::Limits::answer_time`](crate::gateway::Limits::answer_time) where none.
+    /// [`gateway::Limits::answer_time`](crate::gateway::Limits::answer_time) if none.
     pub answer_time: Option<Duration>,
     /// True if connections of this machine's other users are refused on loopback.
     pub check_other_users: bool,
 }
 
-/// A relay at work.
+/// A running relay.
 pub struct Running {
     service: Arc<Service>,
     app: Arc<AppState>,
     server: Server,
-    /// Serves the metrics, where they are asked for.
+    /// Server of the metrics, if there is a listener for them.
     metrics: Option<Server>,
     tunnels: tunnel::Server,
     /// Number of visitors' requests that run.
     running: Box<dyn Fn() -> usize + Send + Sync>,
-    /// Looks what other relays change, where there are any.
+    /// Watch for changes of other relays, if there are any.
     watch: Option<StoreWatch>,
-    /// Where the state is that they share.
+    /// The shared store, if there is one.
     pub store: Option<fleet::StoreUrl>,
-    /// The invite that was made now: its token, a secret that is shown this once, and its end, RFC 3339.
+    /// The invite that was made at this start: its token, a secret that is shown only now, and its end, RFC 3339.
     pub new_invite: Option<(Zeroizing<String>, String)>,
-    /// Where the enrolment token that was given is forbidden and lets nobody in: since when, RFC 3339; empty where an
-    /// earlier version has forbidden it.
+    /// Time at which the given enrolment token was disabled, RFC 3339, if it is; empty if an earlier version disabled
+    /// it.
     pub forbidden_token: Option<String>,
     /// Files that could not be read and were set aside.
     pub set_aside: Vec<PathBuf>,
 }
-
-/// Time for the store to know that this relay goes. Default 2 s.
-const LEAVE: Duration = Duration::from_secs(2);
 
 /// Facts about a running relay for other processes of its user, in the data directory.
 #[derive(Serialize, Deserialize)]
 pub struct RelayInstance {
     /// Its own address, as `http://localhost:8180/`.
     pub url: String,
-    /// Where its API is reached on this machine.
+    /// Address of its API on this machine.
     pub address: SocketAddr,
     /// Token that signs its operator in. A secret, in a file that only its user reads.
     pub token: Zeroizing<String>,
@@ -152,7 +148,7 @@ impl fmt::Debug for RelayInstance {
 }
 
 impl RelayInstance {
-    /// Reads what [`Instance::find`] found.
+    /// Reads the text that [`Instance::find`] found.
     pub fn read(said: &[u8]) -> Option<Self> {
         serde_json::from_slice(said).ok()
     }
@@ -318,8 +314,8 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     })
 }
 
-/// The metrics are for whoever reaches their address: they name nobody, and whoever collects them is another user. On
-/// loopback a web page reaches it too, by a name of its own; that is refused.
+/// Settings of the metrics server. It answers everybody who reaches its address: the metrics name nobody, and their
+/// collector is another user. On loopback a web page could reach it through a name of its own; that is refused.
 fn metrics_config(listener: TcpListener, run_dir: &Path) -> ServerConfig {
     let address = listener.local_addr();
     let is_private = address.is_ok_and(|address| address.ip().is_loopback());
@@ -341,8 +337,8 @@ fn metrics_config(listener: TcpListener, run_dir: &Path) -> ServerConfig {
     }
 }
 
-/// Starts the tunnel server; sites lead somewhere from then on. What the gateway needs at its
-/// busiest is left to it.
+/// Starts the tunnel server; sites lead to their applications from then on. It leaves the gateway the files that it
+/// needs at its busiest.
 fn take_tunnels(
     listener: Option<TcpListener>,
     keys: Arc<[ServerKey]>,
@@ -364,12 +360,12 @@ fn take_tunnels(
 }
 
 impl Running {
-    /// Where the gateway listens.
+    /// Address of the gateway.
     pub fn address(&self) -> SocketAddr {
         self.server.addr()
     }
 
-    /// Where the tunnel server listens; port 0 if it does not.
+    /// Address of the tunnel server; port 0 if it does not listen.
     pub fn tunnel_address(&self) -> SocketAddr {
         self.service.urls.tunnel
     }
@@ -384,7 +380,7 @@ impl Running {
         self.service.urls.tunnel_url.as_ref()
     }
 
-    /// Where its metrics are asked for.
+    /// Address of the metrics.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().map(Server::addr)
     }
@@ -394,12 +390,12 @@ impl Running {
         self.service.urls.url()
     }
 
-    /// The form of the sites' addresses, with `name` for the name of one.
+    /// Returns the form of the sites' addresses, with `name` for the name of a site.
     pub fn site_url(&self, name: &str) -> String {
         self.service.urls.site_url(name)
     }
 
-    /// Where the other relays of its fleet link themselves: as they are told, and as it listens.
+    /// Address that the other relays of its fleet dial, and the one that it listens on.
     pub fn peer_address(&self) -> Option<(&str, SocketAddr)> {
         self.service.links.get().map(|links| links.address())
     }
@@ -409,7 +405,7 @@ impl Running {
         &self.service.urls.fingerprint
     }
 
-    /// Returns the code that signs the operator in on the page, for a while where it is of a fleet; a secret.
+    /// Returns the code that signs the operator in on the page, valid for a while if it is of a fleet; a secret.
     pub fn operator_code(&self) -> Zeroizing<String> {
         self.app.operator.first_code()
     }
@@ -419,7 +415,7 @@ impl Running {
         self.app.operator.token()
     }
 
-    /// Tells the other processes of this user where it is.
+    /// Tells the other processes of this user its address.
     pub fn announce(&self, instance: &Instance, embedded: bool) -> Result<(), store::Error> {
         let whereabouts = RelayInstance {
             url: self.url(),
@@ -432,14 +428,14 @@ impl Running {
         instance.announce(&said)
     }
 
-    /// Says that it goes, takes no more tunnels, and waits until no request runs and no visitor of a public port is there,
-    /// for `bound` at most: how many run then. Visitors who still come are served.
+    /// Announces that it stops, accepts no more tunnels, and waits until no request runs and no visitor of a public
+    /// port is connected, for `bound` at most; returns how many still run. New visitors are served meanwhile.
     pub fn drain(&mut self, bound: Duration) -> usize {
         self.app.drain.begin();
         let links = self.service.links.get();
         if let Some(links) = links {
             links.leave();
-            // Written at once, so that nobody is sent here any more.
+            // Written at once, so that no visitor is sent here any more.
             self.service.look_now(LEAVE);
         }
         self.tunnels.stop_accepting();
@@ -455,7 +451,7 @@ impl Running {
             connector.is_some_and(|known| !known.caller.version.is_empty())
         };
         let only_here = || links.map_or(0, |links| links.only_here(dials_two));
-        app_state::wait(bound, || running() + awaited.count(only_here));
+        app_state::wait_until_idle(bound, || running() + awaited.count(only_here));
         running()
     }
 
@@ -473,8 +469,8 @@ impl Running {
         if let Some(links) = service.links.get() {
             links.stop();
         }
-        // Both at the same time, as there are two seconds for both. The thread ends with the
-        // visitors' connections; where there is none, the server stops as it is dropped.
+        // Both at the same time, as they share two seconds. The thread ends with the visitors' connections; without a
+        // thread, the server stops as it is dropped.
         std::thread::scope(|scope| {
             let stopping = spawn_scoped(Thread::RelayStop, scope, move || {
                 drop(metrics);
@@ -495,7 +491,7 @@ impl Running {
     }
 }
 
-/// A wildcard is reached from here as loopback.
+/// Returns the address by which this machine reaches it: loopback for a wildcard.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -508,14 +504,14 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 /// State of the invites at the start.
 #[derive(Default)]
 struct InvitesAtStart {
-    /// Made now, and to be shown: its token, and its end.
+    /// Invite that was made now, and is to be shown: its token, and its end.
     made: Option<(Zeroizing<String>, String)>,
-    /// The token that was given lets nobody in: since when.
+    /// Time at which the given token was disabled, if it is.
     forbidden: Option<String>,
 }
 
-/// Keeps the token that was given as the one that all share, or makes the first invite. One that is forbidden is not
-/// kept, so that a command line of old lets nobody in.
+/// Keeps the given token as the common one, or makes the first invite. A disabled one is not kept, so that an old
+/// command line enrols nobody.
 fn invites_at_start(
     store: &StateStore,
     given: Option<&Zeroizing<String>>,
@@ -560,15 +556,15 @@ fn invites_at_start(
 
 fn first_invite(store: &StateStore) -> Result<(Zeroizing<String>, String), StateError> {
     let CreatedInvite { token, invite } = store.update(|state| {
-        let made = revocation::make_first(state);
+        let made = revocation::create_first_invite(state);
         made.map_err(|_| StateError::Invites)
     })?;
     Ok((token, invite.expires.unwrap_or_default()))
 }
 
-/// The relay's own names, with the port that belongs to each: beside those of loopback the address
-/// that it listens on, and what visitors use. Where they come by `https`, what is read by `http` is no page of ours, also
-/// under the same name: whoever stands between has written it.
+/// Returns the relay's own names, with the port of each: beside loopback, the address that it listens on, and the names
+/// that visitors use. If they come by `https`, a page by `http` is not ours, even under the same name: anybody on the
+/// way can have written it.
 fn hosts(urls: &PublicUrls, listen: SocketAddr) -> HostPolicy {
     let hosts = HostPolicy::loopback().advising(ELSEWHERE);
     let own = [

@@ -1,4 +1,4 @@
-//! Service for connectors: quick-setup, with the ports and sites that come of it.
+//! Service for connectors: quick-setup, which assigns ports and sites, and releasing them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,8 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::allocator::Quota;
-use super::allocator::{self, AllocError, AllocationContext, FreePort};
+use super::allocator::{self, AllocError, AllocationContext, FreePort, Quota};
 use super::call_stats::{NO_PORT, with_reason};
 use super::connector_auth::{self, Admission, AuthError, Enrolment};
 use super::fleet::{Links, Looks};
@@ -38,12 +37,12 @@ const CALLS: usize = crate::limits::SETUP_CALLS;
 /// Searches for a public port, each of which lost it to another call. Default 5: a port is drawn from thousands.
 const PORT_SEARCHES: usize = 5;
 
-/// Time for a look at the store before a connector is turned away. Default 2 s.
+/// Time for a look at the store before a connector is refused. Default 2 s.
 pub(super) const LOOK: Duration = Duration::from_secs(2);
-/// Time for a look before a visitor is told that a site is unknown. Default 100 ms: whoever tries names waits for each.
+/// Time for a look before a visitor is told that a site is unknown. Default 100 ms: guessing names waits for each.
 const VISITOR_LOOK: Duration = Duration::from_millis(100);
 
-/// Reason that a relay that others reach gives no public port unless its operator says so.
+/// Message of a relay that gives public ports only if its operator says so.
 const NO_PORTS: &str = "this relay gives no public ports, only web sites. A port on the sites' address would receive \
     their visitors' cookies. The operator can add --port-listen IP, an address no site name points to, or accept \
     this with --shared-host-ports";
@@ -51,7 +50,7 @@ const NO_PORTS: &str = "this relay gives no public ports, only web sites. A port
 /// The relay's state and rules.
 pub(super) struct Service {
     pub(super) store: StateStore,
-    /// For its counters of traffic, where others share the state.
+    /// Store of its counters of traffic, if others share the state.
     own_counters: Option<StateStore>,
     pub(super) urls: PublicUrls,
     pub(super) sites: Arc<SiteTable>,
@@ -62,20 +61,20 @@ pub(super) struct Service {
     calls: RateLimiter,
     refused: LogLimiter,
     pub(super) connects: Connects,
-    /// When it began.
+    /// Start time.
     since: Clocks,
     answered: LogLimiter,
-    /// Set once the tunnel server stands, which needs this service first.
+    /// Set once the tunnel server runs, which needs this service first.
     pub(super) opener: OnceLock<Opener>,
-    /// Connectors that were let in for the first time since the relay started.
+    /// Number of connectors that enrolled since the relay started.
     pub(super) enrolments: AtomicU64,
-    /// Where the state is shared with other relays: asks what they have changed.
+    /// Asks for changes of other relays; none if the state is not shared.
     pub(super) looks: Option<Looks>,
     /// Links to other relays; set once they exist.
     pub(super) links: OnceLock<Arc<Links>>,
 }
 
-/// Sites whose tunnel came or went, until that is noted in the state: connector and port of each.
+/// Sites whose tunnel connected or disconnected, until that is noted in the state: connector and port of each.
 #[derive(Debug, Default)]
 pub(super) struct Connects {
     pub(super) pending: Mutex<BTreeSet<(String, u16)>>,
@@ -84,7 +83,7 @@ pub(super) struct Connects {
 
 /// Error of a call.
 enum SetupError {
-    /// The free port that was found is another's by now.
+    /// The free port that was found is taken by now.
     Outdated,
     Refused(ApiError),
 }
@@ -132,7 +131,7 @@ impl Service {
         }
     }
 
-    /// Takes over what other relays have changed; false where nothing can have come by that.
+    /// Takes over changes of other relays; false if there are none to expect.
     pub(super) fn look_now(&self, within: Duration) -> bool {
         let looks = self.looks.as_ref();
         looks.is_some_and(|looks| looks.look_now(within))
@@ -151,7 +150,7 @@ impl Service {
         }
     }
 
-    /// Answers a quick-setup call. Whom the operator vouches for needs no enrolment token.
+    /// Answers a quick-setup call. A caller that the operator vouches for needs no enrolment token.
     pub(super) fn quick_setup(
         &self,
         body: &Value,
@@ -159,7 +158,7 @@ impl Service {
         is_vouched_for: bool,
     ) -> Result<Setup, ApiError> {
         let (request, admission) = self.let_in(body, source, is_vouched_for)?;
-        // A connector that has made one itself tells nobody.
+        // A connector that has made a code itself does not send it.
         let code = match request.code_sha256 {
             Some(_) => Zeroizing::default(),
             None => Zeroizing::new(random::token()),
@@ -178,7 +177,7 @@ impl Service {
         Ok(self.answer(&request, api_port, &assigned, &code))
     }
 
-    /// A call that may be answered, and what has let it in; nothing is changed by that.
+    /// Returns a call that may be answered, with the reason; changes nothing.
     pub(super) fn let_in(
         &self,
         body: &Value,
@@ -202,7 +201,7 @@ impl Service {
         let now = rfc3339(SystemTime::now());
         let admit = || connector_auth::admit(&self.store.snapshot(), &request, rule, &now);
         let admission = match admit() {
-            // Another relay may have let it in a moment ago.
+            // Another relay may have enrolled it a moment ago.
             Err(_) if self.look_now(LOOK) => admit(),
             admission => admission,
         };
@@ -212,7 +211,7 @@ impl Service {
         Ok((request, admission))
     }
 
-    /// True if this is the password of a connector that is known, found out at no cost.
+    /// True if this is the password of a known connector, without a slow comparison.
     pub(super) fn is_known(&self, connector: &str, password: &str) -> bool {
         let kept = self.password(connector);
         kept.is_some_and(|kept| !kept.is_slow() && kept.is(password))
@@ -229,12 +228,12 @@ impl Service {
         is_slow || secret::is_slow(password)
     }
 
-    /// Counts a call; 429 with the time to wait where it is one too many.
+    /// Counts a call; fails with the time to wait if it is one too many.
     pub(super) fn count_call(&self, source: IpAddr) -> Result<(), Duration> {
         self.calls.count(source, Instant::now())
     }
 
-    /// Logs a refusal, with a limit: refused callers can come any number of times, and must not fill the disk.
+    /// Logs a refusal, with a limit: refused callers can call any number of times, and must not fill the disk.
     fn log_refused(&self, source: IpAddr, name: &str, error: &ApiError) {
         let called = self.store.snapshot().called(name);
         let line = format_args!("{source}: {called} was refused: {error}");
@@ -248,14 +247,14 @@ impl Service {
         self.answered.info(module_path!(), others, line);
     }
 
-    /// The connector's API port, and what the application is assigned.
+    /// Returns the connector's API port, and the assignment of the application.
     fn assign(
         &self,
         request: &SetupRequest,
         admission: &Admission,
         code: &str,
     ) -> Result<(u16, Application), ApiError> {
-        // Costly, so before the state is changed.
+        // This is slow, so it comes before the change of the state.
         let password = match admission {
             Admission::Known => None,
             _ => Some(SecretHash::of(&request.password)),
@@ -276,7 +275,7 @@ impl Service {
         Err(AllocError::NoPort.into())
     }
 
-    /// Looks for a public port where nobody listens. This may bind thousands of ports: no lock is held.
+    /// Looks for a free public port. This may bind thousands of ports: no lock is held.
     fn free_port(&self, request: &SetupRequest) -> Result<FreePort, AllocError> {
         if request.is_web() {
             return Ok(FreePort::NotNeeded);
@@ -314,12 +313,12 @@ impl Service {
             let api_port = enrolled(state, request, admission, password, &now)?;
             let before = allocator::before(state, request).cloned();
             let assigned = allocator::assign(state, request, code.clone(), &around)?;
-            // A known application is served again though nothing can be saved.
+            // A known application is served again even if nothing can be saved.
             let is_confirmed = before.is_some_and(|before| before.is_confirmed_by(&assigned));
             Ok(((api_port, assigned), is_confirmed))
         };
         let (assigned, _) = self.store.update_saving(|state| {
-            // Expired names are given away with a change that is saved, and with no other: nobody would hear of it.
+            // Expired names are only given away with a change that is saved, so that it is known after a restart.
             if allocator::before(state, request).is_some() {
                 let mut as_it_is = state.clone();
                 if let Ok((assigned, true)) = assign(&mut as_it_is) {
@@ -330,7 +329,7 @@ impl Service {
             state.sweep(&self.cutoff());
             assign(state).map(|(assigned, _)| (assigned, Saving::First))
         })?;
-        // The end that it asks for is the one that was over by a clock that has been set back since.
+        // The end that it asks for had passed by a clock that has been set back since.
         if let Some(opener) = self
             .opener
             .get()
@@ -393,8 +392,8 @@ impl Service {
         }
     }
 
-    /// Gives back what an application of a connector has. With `frees_name` anybody can have its site's name then; true if
-    /// there was one.
+    /// Releases an application of a connector. With `frees_name` anybody can have its site's name then; true if there
+    /// was one.
     pub(super) fn release(
         &self,
         connector: &str,
@@ -443,7 +442,7 @@ impl Service {
         opener.is_some_and(|opener| opener.is_held(connector, port))
     }
 
-    /// Looks once more for a connector that another relay may have let in a moment ago.
+    /// Returns the password; looks once more for a connector that another relay may have enrolled a moment ago.
     pub(super) fn password_now(&self, connector: &str) -> Option<SecretHash> {
         let kept = self.password(connector);
         if kept.is_none() && self.look_now(LOOK) {
@@ -459,8 +458,8 @@ impl Service {
     }
 }
 
-/// Names the relays that the connector is to dial, in that order. The first of a public port is this one: its address is
-/// the one that is named with the port.
+/// Names the relays that the connector should dial, in that order. The first one of a public port is this relay: its
+/// address is named with the port.
 fn name_relays(
     connector: &mut SetupConnector,
     links: &Links,
@@ -485,11 +484,11 @@ fn name_relays(
     if let Some(first) = places.next() {
         connector.relay = first;
     }
-    // Also where there are none now: there may be some later.
+    // Present even if there are none: some may come later.
     connector.alternates = Some(places.collect());
 }
 
-/// The connector's API port; enrols it where it is new, and notes that at its invite.
+/// Returns the connector's API port; enrols a new connector, and notes that at its invite.
 fn enrolled(
     state: &mut RelayState,
     request: &SetupRequest,
@@ -499,7 +498,7 @@ fn enrolled(
 ) -> Result<u16, SetupError> {
     let name = &request.connector_name;
     if let Some(connector) = state.connectors.get(name) {
-        // A connector that was new a moment ago and is known now came twice at once: with one password, or not.
+        // A connector that was new a moment ago and is known now called twice at once, with one password or with two.
         if password.is_some() && !connector.password.is(&request.password) {
             return Err(AuthError::WrongPassword.into());
         }
@@ -512,7 +511,7 @@ fn enrolled(
         }
         return Ok(api_port);
     }
-    // A connector that was known a moment ago and is not any more was revoked.
+    // A connector that was known a moment ago and is unknown now was revoked.
     let password = password.ok_or(AuthError::Revoked)?;
     if state.is_revoked(name) {
         return Err(AuthError::Revoked.into());
@@ -521,7 +520,7 @@ fn enrolled(
         return Err(AuthError::LookAlike.into());
     }
     let api_port = allocator::api_port(state).ok_or(AllocError::Exhausted("no number is free"))?;
-    // Another one may have come by it in between, or a revocation.
+    // Another connector may have used it in between, or a revocation disabled it.
     let invite = match admission {
         Admission::Invited(id) => Some(
             state

@@ -13,15 +13,15 @@ use super::state::CallerInfo;
 
 /// Bytes of a connector's name, and of an application's.
 const MAX_NAME: usize = 64;
-/// Bytes of a password: enough that nobody guesses it in the calls that are allowed, and a cap.
+/// Bytes of a password: too long to guess within the calls that are allowed, and a cap.
 const PASSWORD: std::ops::RangeInclusive<usize> = 8..=512;
 /// Bytes of an enrolment token. Default 256.
 const MAX_TOKEN: usize = crate::limits::ENROLL_TOKEN;
-/// Characters of a name for people. Default 100, as a manager has it.
+/// Characters of a title. Default 100, as in a manager.
 const MAX_DISPLAY: usize = 100;
 /// Bytes of a host name (RFC 1035 §2.3.4).
 const MAX_HOST: usize = 253;
-/// Networks that visitors may come from. Default 100, as a manager has it.
+/// Networks that visitors may come from. Default 100, as in a manager.
 const MAX_ALLOWED: usize = crate::limits::NETWORKS;
 /// Bytes of a SHA-256 digest.
 const DIGEST: usize = 32;
@@ -42,26 +42,26 @@ pub(super) struct SetupRequest {
     pub(super) enroll_token: Option<Zeroizing<String>>,
     pub(super) display_name: String,
     pub(super) site_name: Option<String>,
-    /// True if no other name will do.
+    /// True if it needs exactly this name.
     pub(super) site_name_required: bool,
     pub(super) invisible: bool,
     /// True if the connector asks visitors for the code itself, so that the relay need not.
     pub(super) checks_code: bool,
-    /// The SHA-256 of the code that the connector has made; without it the relay makes one.
+    /// SHA-256 of the code that the connector has made; without it the relay makes one.
     pub(super) code_sha256: Option<[u8; DIGEST]>,
     /// Seconds after which the application ends by itself.
     pub(super) expires_in: Option<u64>,
-    /// The networks that visitors may come from; empty lets everybody in.
+    /// Networks that visitors may come from; empty allows everybody.
     pub(super) allow: Vec<Cidr>,
-    /// Another number than before ends all sign-ins and open streams.
+    /// Number that ends all sign-ins and open streams when it changes.
     pub(super) generation: u64,
-    /// Description that the connector gives of itself; where it calls from is added by who takes the call.
+    /// Description that the connector gives of itself; the address of the call is added later.
     pub(super) caller: CallerInfo,
 }
 
 impl SetupRequest {
-    /// Reads a body; else every wrong field with what is wrong with it. Unknown fields are left alone:
-    /// connectors of other makers send more.
+    /// Reads a body; else returns every wrong field with its fault. Unknown fields are ignored: connectors of other
+    /// makers send more.
     pub(super) fn read(body: &Map<String, Value>) -> Result<Self, String> {
         let mut fields = Fields {
             body,
@@ -125,7 +125,7 @@ impl SetupRequest {
         asked.map(|(name, _)| name.to_owned()).collect()
     }
 
-    /// Where the connector leads to.
+    /// Returns the address of the application.
     pub(super) fn target(&self) -> String {
         authority(&self.ip, self.port)
     }
@@ -151,7 +151,7 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// A text; null and what is missing are empty.
+    /// Reads a text; null and missing are empty.
     fn text(
         &mut self,
         name: &str,
@@ -182,7 +182,7 @@ impl Fields<'_> {
         })
     }
 
-    /// Hexadecimal digits.
+    /// Reads hexadecimal digits.
     fn digest(&mut self, name: &str) -> Option<[u8; DIGEST]> {
         let text = self.text(name, false, |text| {
             check(unhex(text).is_some(), "64 hexadecimal digits")
@@ -190,7 +190,7 @@ impl Fields<'_> {
         unhex(&text)
     }
 
-    /// A whole number that no time or counter is above.
+    /// Reads a whole number that is no larger than any time or counter.
     fn number(&mut self, name: &str) -> Option<u64> {
         let given = self.body.get(name).filter(|given| !given.is_null())?;
         let number = given.as_u64().filter(|number| *number <= LONGEST.as_secs());
@@ -227,7 +227,7 @@ impl Fields<'_> {
         }
     }
 
-    /// The reason never repeats the value, which may be a secret in the wrong place.
+    /// Notes the fault of a field. The reason never repeats the value, which may be a secret in the wrong place.
     fn refuse(&mut self, name: &str, reason: &str) -> String {
         self.wrong.push(format!("{name}: {reason}"));
         String::new()
@@ -257,7 +257,7 @@ fn protocol(text: &str) -> Result<(), &'static str> {
     )
 }
 
-/// A host name or an address, IPv6 without brackets.
+/// Checks a host name or an address, IPv6 without brackets.
 fn host(text: &str) -> Result<(), &'static str> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
     let is_name = text.len() <= MAX_HOST && text.bytes().all(legal);
@@ -267,8 +267,8 @@ fn host(text: &str) -> Result<(), &'static str> {
     )
 }
 
-/// Checks names in paths of the API and on command lines: `..` would be no path there, and what begins with a hyphen a
-/// flag, so that nobody could revoke a connector of such a name.
+/// Checks names in paths of the API and on command lines: `..` would be no path there, and a leading hyphen a flag, so
+/// that nobody could revoke a connector of such a name.
 fn identifier(text: &str) -> Result<(), &'static str> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
     let is_plain = !text.starts_with(['.', '-']) && text.len() <= MAX_NAME;

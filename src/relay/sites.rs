@@ -1,5 +1,5 @@
-//! The sites as the gateway looks them up: from memory, once a request; and the ports beside them. What is given for a
-//! time is ended here.
+//! The sites as the gateway looks them up, from memory, once a request, and the public ports beside them. Shares with
+//! an end time are ended here. A site whose tunnel is at another relay of a fleet is opened there (`peers`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -26,9 +26,9 @@ use crate::tunnel::server::{Opener, VisitStats};
 #[derive(Default)]
 pub(super) struct SiteTable {
     table: RwLock<SiteEntries>,
-    /// When applications expire.
+    /// End times of applications.
     ends: Ends,
-    /// Counters as they were kept last, and those of applications that have gone since: one may come again.
+    /// Counters as they were saved last, and those of former applications: one may come again.
     traffic: Mutex<SavedTraffic>,
     /// Opens streams through tunnels at other relays; none without a fleet.
     peers: Option<Arc<OnceLock<PeerOpener>>>,
@@ -46,11 +46,11 @@ struct SiteEntries {
     /// True if other relays know the same sites.
     is_of_fleet: bool,
     sites: HashMap<String, Arc<Site>>,
-    /// The name of each application's site, by the application's id.
+    /// Name of each application's site, by the application's id.
     names: HashMap<String, String>,
     /// Requests under way, by the connector's name.
     busy: KeyedPermits<String>,
-    /// By the application's id.
+    /// Terms by the application's id.
     terms: HashMap<String, SiteTerms>,
 }
 
@@ -59,31 +59,26 @@ struct SiteEntries {
 struct SiteTerms {
     connector: String,
     port: u16,
-    /// Stored hash of the code of its site.
+    /// Stored hash of its site's code.
     code: Option<String>,
     allow: Vec<Cidr>,
     generation: u64,
-    /// When it ends. Once it has, it does not begin again if the clock is set back: its connector has to ask.
+    /// End time. An application that has ended does not begin again if the clock is set back: its connector has to ask.
     expiry: Option<Expiry>,
-    /// Number of times that everything its visitors had was ended.
+    /// Number of times that all visits were ended.
     epoch: u64,
     /// Counters of its public port; none for a site.
     visits: Option<Arc<VisitStats>>,
-    /// Since when that, or what its site has had, is counted, in seconds since 1970.
+    /// Start of counting for its port or its site, in seconds since 1970.
     since: u64,
 }
 
-/// Site that visitors no longer have, unless it was a public port.
+/// A share whose visits must end; with its site, or none for a public port.
 struct EndedSite(Option<Arc<Site>>);
 
-fn end_visits(site: Option<&Arc<Site>>) {
-    if let Some(site) = site {
-        site.end_visits();
-    }
-}
-
 impl SiteTable {
-    /// Nothing is in it; what is left of each application's time is noted in `home`, and counters go on from `traffic`.
+    /// Makes an empty table; the time that is left to each application is noted in `home`, and counters go on from
+    /// `traffic`.
     pub(super) fn new(home: &DataDir, traffic: SavedTraffic, has_others: bool) -> Self {
         let sites = Self {
             peers: has_others.then(Arc::default),
@@ -103,8 +98,8 @@ impl SiteTable {
         }
     }
 
-    /// Puts an application in, in the place of what it was; its counters go on. Where its terms are others, or were
-    /// over, what its visitors have open ends.
+    /// Adds or replaces an application; its counters go on. If its terms have changed, or had expired, its open visits
+    /// end.
     pub(super) fn put(
         self: &Arc<Self>,
         connector: &str,
@@ -132,7 +127,7 @@ impl SiteTable {
         }
     }
 
-    /// Leads to an application, through a tunnel here or elsewhere.
+    /// Makes the function that opens streams to an application, through a tunnel here or at another relay.
     fn open(&self, connector: &str, port: u16, opener: &Opener) -> OpenStream {
         let here = through(opener.clone(), connector, port);
         let Some(peers) = self.peers.clone() else {
@@ -140,7 +135,7 @@ impl SiteTable {
         };
         let (connector, opener) = (connector.to_owned(), opener.clone());
         Arc::new(move |wanted| match peers.get() {
-            // That it is not here is no failure.
+            // A tunnel that is not here is no failure.
             Some(peers) if !opener.is_held(&connector, port) => peers(&connector, port),
             Some(peers) => match here(wanted) {
                 Err(Unreachable::Tunnel) => peers(&connector, port),
@@ -164,14 +159,14 @@ impl SiteTable {
             if site.is_some() {
                 opener.cut_streams(&connector, port);
             } else {
-                // The port is closed with it, and not given again.
+                // The port is closed with it, and not assigned again.
                 opener.cut(&connector, port);
             }
         }
         next
     }
 
-    /// Takes an application out, and ends what visitors of its site have open.
+    /// Removes an application, and ends the open visits of its site.
     pub(super) fn remove(&self, application: &Application) {
         if let Some(passed) = self.passed(application) {
             let (app_id, kept) = (application.app_id.clone(), passed.to_kept());
@@ -185,7 +180,8 @@ impl SiteTable {
         end_visits(site.as_ref());
     }
 
-    /// Counters to be kept for the next process: of applications that were visited, and of those that may come again.
+    /// Returns the counters to save for the next process: of applications that were visited, and of those that may come
+    /// again.
     pub(super) fn traffic(&self, state: &RelayState) -> SavedTraffic {
         let in_use = state
             .applications()
@@ -220,7 +216,7 @@ impl SiteTable {
         })
     }
 
-    /// Returns the traffic of an application, as its public port or its site counts it.
+    /// Returns the traffic of an application, counted at its public port or its site.
     pub(super) fn passed(&self, application: &Application) -> Option<Passed> {
         let table = self.table.read();
         let terms = table.terms.get(&application.app_id)?;
@@ -231,7 +227,7 @@ impl SiteTable {
         Some(Passed::of(stats, terms.since))
     }
 
-    /// Visitors who are at public ports now.
+    /// Number of visitors who are at public ports now.
     pub(super) fn port_visitors(&self) -> u64 {
         let table = self.table.read();
         let ports = table
@@ -243,13 +239,13 @@ impl SiteTable {
             .sum()
     }
 
-    /// Where the visitors of an application's public port count.
+    /// Counters of the visitors of an application's public port.
     pub(super) fn visits(&self, application: &Application) -> Option<Arc<VisitStats>> {
         let table = self.table.read();
         table.terms.get(&application.app_id)?.visits.clone()
     }
 
-    /// The site of this name, in lower case.
+    /// Returns the site of this name, in lower case.
     pub(super) fn find(&self, site: &str) -> Option<Arc<Site>> {
         self.table.read().sites.get(site).cloned()
     }
@@ -353,14 +349,14 @@ impl SiteTerms {
         self.expiry.is_some_and(|expiry| expiry.is_over(now))
     }
 
-    /// True if what visitors had by these terms ends where `new` ones take their place.
+    /// True if visits under these terms end when `new` ones replace them.
     fn ends_with(&self, new: &Self) -> bool {
         let held = |terms: &Self| (terms.code.clone(), terms.allow.clone(), terms.generation);
         held(self) != held(new) || self.is_over(Clocks::now())
     }
 }
 
-/// Notes when an application ends. An end that has passed counts anew when its connector asks for it again.
+/// Notes the end time of an application. An end that has passed counts again when its connector asks for it again.
 fn note_end(ends: &Ends, application: &Application, was: Option<&SiteTerms>) -> Option<Expiry> {
     let (id, now) = (&application.app_id, Clocks::now());
     if application.expires.is_none() || was.is_some_and(|was| was.is_over(now)) {
@@ -370,7 +366,7 @@ fn note_end(ends: &Ends, application: &Application, was: Option<&SiteTerms>) -> 
     Some(ends.note(id, expires, false, now))
 }
 
-/// Counts on from what was counted before.
+/// Continues counters from saved values.
 fn go_on(stats: &VisitStats, kept: Passed) {
     stats.requests.store(kept.requests, Ordering::Relaxed);
     stats.bytes_in.store(kept.bytes_in, Ordering::Relaxed);
@@ -378,9 +374,15 @@ fn go_on(stats: &VisitStats, kept: Passed) {
     stats.last_visit.store(kept.last_visit, Ordering::Relaxed);
 }
 
-/// The code whose digest is kept. One that cannot be read admits nobody.
+/// Returns the code of a stored digest. A digest that cannot be read admits nobody.
 fn code(kept: &str) -> Code {
     let digest = STANDARD.decode(kept).ok();
     let digest = digest.and_then(|digest| <[u8; 32]>::try_from(digest).ok());
     Code::of_digest(digest.unwrap_or_default())
+}
+
+fn end_visits(site: Option<&Arc<Site>>) {
+    if let Some(site) = site {
+        site.end_visits();
+    }
 }

@@ -21,13 +21,13 @@ use crate::sync::CopyOnWrite;
 pub(super) const MAX_CONNECTORS: usize = crate::limits::CONNECTORS;
 /// Applications of a connector. Default 100: as many as a manager holds.
 pub(super) const MAX_APPLICATIONS: usize = crate::limits::SITES_OF_ONE;
-/// Names that are remembered as turned out; the oldest is forgotten first.
+/// Revoked names that are remembered; the oldest is forgotten first.
 const MAX_REVOKED: usize = 1000;
-/// Names and ports of a connector: those that it has, and those that stay its own after it gave them up, of which the
-/// oldest is given away first. Default 100: as many as it may have at once.
+/// Names and ports of a connector: the ones that it has, and the ones that stay reserved for it, of which the oldest is
+/// released first. Default 100: as many as it may have at once.
 const MAX_NAMES: usize = MAX_APPLICATIONS;
-/// Time that what a connector gave up, or was turned out with, is given to nobody else. Default 30
-/// days: browsers keep cookies of the name, and people the address.
+/// Time that a released name or port, or that of a revoked connector, stays reserved. Default 30 days: browsers keep
+/// cookies of the name, and people the address.
 const RESERVED_FOR: Duration = crate::limits::RESERVED_FOR;
 
 /// Returns the time before which released names are free: RFC 3339.
@@ -36,21 +36,21 @@ pub(super) fn cutoff(now: SystemTime) -> String {
     rfc3339(since.unwrap_or(SystemTime::UNIX_EPOCH))
 }
 
-/// All of it. Copies share what they have not changed.
+/// The whole state. Copies share unchanged parts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct RelayState {
     pub(super) connectors: CopyOnWrite<BTreeMap<String, CopyOnWrite<Connector>>>,
-    /// In the order in which they were turned out.
+    /// Names in the order of their revocation.
     pub(super) revoked: CopyOnWrite<Vec<String>>,
-    /// Facts about them.
+    /// Facts about the revocations, by name.
     pub(super) revocations: CopyOnWrite<BTreeMap<String, Revocation>>,
     /// Names and ports that connectors released not long ago, by [`Reservation::key`].
     pub(super) reserved: CopyOnWrite<BTreeMap<String, Reservation>>,
-    /// Invites for unknown connectors; the tokens themselves are nowhere.
+    /// Invites for unknown connectors; the tokens themselves are not stored.
     pub(super) invites: Invites,
-    /// Enrolment tokens that let nobody in any more, from an earlier version; of later ones their invite says it.
+    /// Disabled enrolment tokens of an earlier version; later ones are disabled in their invites.
     pub(super) forbidden_tokens: CopyOnWrite<Vec<SecretHash>>,
-    /// Traffic of the applications, by their ids. Statistics: what passed after the last save is lost in a crash.
+    /// Traffic of the applications, by their ids. Statistics: a crash loses the changes after the last save.
     pub(super) traffic: CopyOnWrite<BTreeMap<String, Kept>>,
 }
 
@@ -67,18 +67,26 @@ impl<T> PartialEq for Volatile<T> {
 
 impl<T> Eq for Volatile<T> {}
 
-/// Time of the last call, in seconds since 1970; 0 if it is not known. It may be lost in a crash, and is the same in all
-/// copies of a state: that a known application calls again changes none.
+impl<T> std::ops::Deref for Volatile<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// Time of the last call, in seconds since 1970; 0 if unknown. It may be lost in a crash, and is the same in all copies
+/// of a state: a call of a known application changes none of them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CalledAt(Arc<AtomicU64>);
 
 impl CalledAt {
-    /// Returns the time, from RFC 3339.
+    /// Reads the time from RFC 3339.
     pub(super) fn at(time: &str) -> Self {
         Self(Arc::new(parse_seconds(time).unwrap_or_default().into()))
     }
 
-    /// Notes another one.
+    /// Takes over another time.
     pub(super) fn note(&self, other: &Self) {
         self.0.store(other.get(), Ordering::Relaxed);
     }
@@ -114,24 +122,16 @@ impl<'de> Deserialize<'de> for CalledAt {
     }
 }
 
-impl<T> std::ops::Deref for Volatile<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
-
 /// A revoked connector.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Revocation {
-    /// RFC 3339; empty if an earlier version turned it out.
+    /// Time, RFC 3339; empty if an earlier version revoked it.
     pub(super) at: String,
-    /// The id of the invite that had let it in.
+    /// Id of the invite that it used.
     #[serde(default)]
     pub(super) invite: Option<String>,
-    /// The connector as it was, for as long as that is kept for it.
+    /// The connector as it was, as long as that is kept.
     #[serde(default)]
     pub(super) connector: Option<Connector>,
 }
@@ -139,22 +139,22 @@ pub(super) struct Revocation {
 /// A connector that is back, or may come back.
 #[derive(Debug)]
 pub(super) struct Readmitted {
-    /// The connector as it is again, if that was kept for it; else it must enrol again.
+    /// The restored connector, if it was kept; else it must enrol again.
     pub(super) connector: Option<Connector>,
-    /// True if the invite that had let it in lets others in again.
+    /// True if the invite that it used is valid again.
     pub(super) is_invite_good: bool,
 }
 
 /// Reason that a revocation is not undone; nothing changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotReadmitted {
-    /// Nobody of that name was turned out.
+    /// No connector of that name was revoked.
     NotRevoked,
-    /// There are as many connectors as the relay takes, and what it had is still kept for it.
+    /// The limit of connectors is reached, and this one would be restored.
     Full,
 }
 
-/// A site's name or a public port, kept for the connector that had it.
+/// A site's name or a public port, reserved for its former connector.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reservation {
     pub(super) connector: String,
@@ -163,23 +163,23 @@ pub(super) struct Reservation {
     #[serde(default)]
     pub(super) port: Option<u16>,
     pub(super) since: String,
-    /// As of the application that had it.
+    /// The former application's `connected_at`.
     #[serde(default)]
     pub(super) connected_at: Option<String>,
-    /// A higher number than those that were released before it.
+    /// Number that is higher than those of earlier reservations.
     #[serde(default)]
     pub(super) serial: u64,
 }
 
-/// One connector.
+/// A connector.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Connector {
     pub(super) password: SecretHash,
-    /// The number that its main tunnel names; nothing listens there.
+    /// Number that its main tunnel names; nothing listens there.
     pub(super) api_port: u16,
     /// RFC 3339, as all times here.
     pub(super) enrolled_at: String,
-    /// The last quick-setup.
+    /// Time of the last quick-setup.
     pub(super) called_at: CalledAt,
     /// Machine that created it.
     #[serde(default)]
@@ -191,7 +191,7 @@ pub(super) struct Connector {
     pub(super) applications: CopyOnWrite<Vec<Application>>,
 }
 
-/// Description that a connector gives of itself, and where it calls from. Each is empty if unknown.
+/// Description that a connector gives of itself, and its address. Each is empty if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct CallerInfo {
@@ -199,11 +199,11 @@ pub(super) struct CallerInfo {
     pub(super) label: String,
     /// The version of its program.
     pub(super) version: String,
-    /// The address that the last call came from.
+    /// Address of the last call.
     pub(super) source: String,
 }
 
-/// One application of a connector, and what it was assigned.
+/// An application of a connector, with its assignment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Application {
     /// Name of the application for its connector.
@@ -212,24 +212,24 @@ pub(super) struct Application {
     pub(super) app_id: String,
     pub(super) display_name: String,
     pub(super) protocol: String,
-    /// The address that the connector said it leads to.
+    /// Address that it leads to, as its connector said.
     pub(super) target: String,
-    /// The remote port. Of a site it is a number alone; else it is public.
+    /// Remote port: a mere number for a site, else a public port.
     pub(super) port: u16,
-    /// The site's name, where there is one.
+    /// The site, if it is one.
     #[serde(default)]
     pub(super) site: Option<Site>,
     pub(super) called_at: CalledAt,
-    /// When it ends by itself, RFC 3339.
+    /// End time, RFC 3339.
     #[serde(default)]
     pub(super) expires: Option<String>,
-    /// The networks that visitors may come from; empty lets everybody in.
+    /// Networks that visitors may come from; empty allows everybody.
     #[serde(default)]
     pub(super) allow: Vec<Cidr>,
-    /// Another number than before ends all sign-ins and open streams.
+    /// Number that ends all sign-ins and open streams when it changes.
     #[serde(default)]
     pub(super) generation: u64,
-    /// When the site's tunnel last came or went, to a day; of a public port nothing is noted.
+    /// Time at which the site's tunnel last connected or disconnected, to a day; none for a public port.
     #[serde(default)]
     pub(super) connected_at: Option<String>,
 }
@@ -241,12 +241,12 @@ pub(super) struct Site {
     /// Preferred name, so that another one is recognized.
     #[serde(default)]
     pub(super) wish: Option<String>,
-    /// When the name was taken from who had it before, RFC 3339: what browsers keep of that is older.
+    /// Time at which the name was taken from its former owner, RFC 3339: data in browsers may be older.
     #[serde(default)]
     pub(super) since: Option<String>,
     /// True if the application speaks TLS.
     pub(super) tls: bool,
-    /// Base64 of the SHA-256 of the code, where visitors have to show one.
+    /// Base64 of the SHA-256 of the code, if visitors need one.
     #[serde(default)]
     pub(super) code: Option<String>,
     /// True if the application asks for a code itself.
@@ -255,7 +255,7 @@ pub(super) struct Site {
 }
 
 impl Connector {
-    /// Returns what people call it: as it was invited, else as its machine is called; empty where nobody said.
+    /// Returns its label: that of its invite, else the name of its machine; empty if unknown.
     pub(super) fn label(&self) -> &str {
         let invited = self.invite.as_ref().map_or("", |invite| &invite.label);
         if invited.is_empty() {
@@ -271,6 +271,31 @@ impl Connector {
             "" => format!("'{name}'"),
             label => format!("'{name}' ({label})"),
         }
+    }
+
+    /// Returns its label, else its name.
+    pub(super) fn label_or<'a>(&'a self, name: &'a str) -> &'a str {
+        match self.label() {
+            "" => name,
+            label => label,
+        }
+    }
+
+    /// Returns the application of this id.
+    pub(super) fn find(&self, app_id: &str) -> Option<&Application> {
+        self.applications
+            .iter()
+            .find(|known| known.app_id == app_id)
+    }
+
+    /// Returns the application with this port.
+    pub(super) fn at_port(&self, port: u16) -> Option<&Application> {
+        self.applications.iter().find(|known| known.port == port)
+    }
+
+    /// True if its tunnels may name this port.
+    pub(super) fn has_port(&self, port: u16) -> bool {
+        self.api_port == port || self.at_port(port).is_some()
     }
 }
 
@@ -289,8 +314,7 @@ impl RelayState {
         })
     }
 
-    /// Turns a connector out until it is allowed again; what it was, `None` where there is none of
-    /// that name.
+    /// Revokes a connector until it is allowed again; returns it, `None` if there is none of that name.
     pub(super) fn revoke(&mut self, name: &str, now: &str) -> Option<Connector> {
         let connector = Connector::clone(&*self.connectors.remove(name)?);
         let revocation = Revocation {
@@ -308,8 +332,8 @@ impl RelayState {
         Some(connector)
     }
 
-    /// Undoes a revocation. The connector is back where what it had is still kept for it, else it may
-    /// enrol again. Its invite lets in again what it may, unless another one that it let in is still out.
+    /// Undoes a revocation. The connector is restored if it is still kept, else it may enrol again. Its invite is valid
+    /// again, unless another connector that used it is still revoked.
     pub(super) fn allow(&mut self, name: &str) -> Result<Readmitted, NotReadmitted> {
         let at = self.revoked.iter().position(|revoked| revoked == name);
         let at = at.ok_or(NotReadmitted::NotRevoked)?;
@@ -335,7 +359,7 @@ impl RelayState {
         })
     }
 
-    /// Gives away what was kept since before `cutoff`, RFC 3339.
+    /// Releases everything that was kept since before `cutoff`, RFC 3339.
     pub(super) fn sweep(&mut self, cutoff: &str) {
         self.reserved.retain(|kept| kept.since.as_str() >= cutoff);
         self.invites.sweep(cutoff);
@@ -348,10 +372,10 @@ impl RelayState {
         }
     }
 
-    /// Keeps for a connector what an application of it had and has no more.
+    /// Reserves for a connector the name or port that its application gave up.
     pub(super) fn reserve(&mut self, connector: &str, given_up: &Application, now: &str) {
         let site = given_up.site.as_ref().map(|site| site.name.clone());
-        // The number of a site means nothing to anybody.
+        // The number of a site means nothing to others.
         let port = site.is_none().then_some(given_up.port);
         self.keep(Reservation {
             connector: connector.to_owned(),
@@ -364,7 +388,7 @@ impl RelayState {
         self.keep_names_within(connector);
     }
 
-    /// Gives away the oldest of what a connector gave up where that is, with what it has, more than it may.
+    /// Releases the oldest reservations of a connector if it has, with its applications, more names than it may.
     pub(super) fn keep_names_within(&mut self, connector: &str) {
         let known = self.connectors.get(connector);
         let had = known.map_or(0, |known| known.applications.len());
@@ -378,14 +402,14 @@ impl RelayState {
         }
     }
 
-    /// Keeps it for its connector.
+    /// Adds a reservation.
     pub(super) fn keep(&mut self, mut kept: Reservation) {
         let last = self.reserved.values().map(|kept| kept.serial).max();
         kept.serial = last.unwrap_or_default() + 1;
         self.reserved.insert(kept.key(), kept);
     }
 
-    /// Keeps no more what an application of the connector has: it is held by that.
+    /// Removes the reservations of a name or port that an application of the connector uses.
     pub(super) fn use_again(&mut self, connector: &str, used: &Application) {
         let site = used.site.as_ref().map(|site| site.name.as_str());
         let port = site.is_none().then_some(used.port);
@@ -394,13 +418,13 @@ impl RelayState {
             .retain(|kept| !kept.is_of(connector, site, port) && !is_of_nobody(kept));
     }
 
-    /// Connectors that were turned out and for whom all is still kept.
+    /// Revoked connectors that are still kept.
     pub(super) fn turned_out(&self) -> impl Iterator<Item = (&str, &Connector)> {
         let kept = self.revocations.iter();
         kept.filter_map(|(name, revocation)| Some((name.as_str(), revocation.connector.as_ref()?)))
     }
 
-    /// True if the name of a site that nobody shares is kept for who had it.
+    /// True if the name of a site that nobody shares is reserved.
     pub(super) fn keeps_site(&self, name: &str) -> bool {
         let turned_out = self.turned_out();
         let of_turned_out = turned_out.flat_map(|(_, connector)| &connector.applications);
@@ -409,8 +433,8 @@ impl RelayState {
         names.any(|kept| kept == name) || reserved.any(|kept| kept == name)
     }
 
-    /// True if people would take a new connector for another one, known or turned out: their names differ in the case of
-    /// letters, or in dots at their ends.
+    /// True if people would confuse a new connector with another one, known or revoked: their names differ in the case
+    /// of letters, or in dots at their ends.
     pub(super) fn has_look_alike(&self, name: &str) -> bool {
         fn bare(name: &str) -> &str {
             name.trim_end_matches('.')
@@ -419,12 +443,12 @@ impl RelayState {
         others.any(|other| other != name && bare(other).eq_ignore_ascii_case(bare(name)))
     }
 
-    /// True if a connector was turned out.
+    /// True if a connector is revoked.
     pub(super) fn is_revoked(&self, name: &str) -> bool {
         self.revoked.iter().any(|revoked| revoked == name)
     }
 
-    /// Forgets an application; what it was, where there was one. That stays its connector's.
+    /// Releases an application and returns it, if there was one. Its name stays reserved for its connector.
     pub(super) fn release(&mut self, connector: &str, key: &str, now: &str) -> Option<Application> {
         let applications = &mut self.connectors.get_mut(connector)?.applications;
         let at = applications.iter().position(|known| known.key == key)?;
@@ -435,7 +459,7 @@ impl RelayState {
 }
 
 impl Reservation {
-    /// Of a name that anybody may have, but that was taken from somebody.
+    /// Makes the reservation of a name that was taken from its owner and that anybody may have.
     pub(super) fn of_nobody(site: &str, now: &str) -> Self {
         Self {
             connector: String::new(),
@@ -451,7 +475,7 @@ impl Reservation {
         self.connector.is_empty()
     }
 
-    /// Returns its name among all: there is one for a connector and what it had.
+    /// Returns its key: one for a connector and a name or port.
     fn key(&self) -> String {
         match &self.site {
             Some(site) => format!("{} {site}", self.connector),
@@ -465,8 +489,8 @@ impl Reservation {
 }
 
 impl Application {
-    /// True if `again` differs in nothing but the time of the call and the value of the code, so that
-    /// nobody is let in or kept out by what is on disk where only this has changed.
+    /// True if `again` differs only in the time of the call and the value of the code, so that the state on disk admits
+    /// and refuses the same visitors.
     pub(super) fn is_confirmed_by(&self, again: &Application) -> bool {
         let lasting = |application: &Application| {
             let mut application = application.clone();
@@ -480,33 +504,6 @@ impl Application {
             application
         };
         lasting(self) == lasting(again)
-    }
-}
-
-impl Connector {
-    /// Returns its label, else its name.
-    pub(super) fn label_or<'a>(&'a self, name: &'a str) -> &'a str {
-        match self.label() {
-            "" => name,
-            label => label,
-        }
-    }
-
-    /// The application of this id.
-    pub(super) fn find(&self, app_id: &str) -> Option<&Application> {
-        self.applications
-            .iter()
-            .find(|known| known.app_id == app_id)
-    }
-
-    /// The application that was assigned this port.
-    pub(super) fn at_port(&self, port: u16) -> Option<&Application> {
-        self.applications.iter().find(|known| known.port == port)
-    }
-
-    /// True if a tunnel of it may name this port.
-    pub(super) fn has_port(&self, port: u16) -> bool {
-        self.api_port == port || self.at_port(port).is_some()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The state as rows, which is the form in which it is kept: a change is a list of rows, all of which count or none.
+//! The state as rows, the form in which it is stored: a change is a list of rows, all of which count or none.
 //!
 //! ```text
 //! connector  name                  connector with its applications
@@ -30,12 +30,12 @@ pub(super) enum Kind {
     Traffic,
 }
 
-/// One row. It takes the place of the one of the same kind and key.
+/// A row. It replaces the one of the same kind and key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) kind: Kind,
     pub(super) key: String,
-    /// JSON on one line; none where the row is removed.
+    /// JSON on one line; none if the row is removed.
     pub(super) value: Option<String>,
 }
 
@@ -49,26 +49,26 @@ impl Kind {
         (Self::Traffic, "traffic"),
     ];
 
-    /// Its name, as it is kept.
+    /// Returns its stored name.
     pub(super) fn name(self) -> &'static str {
         let found = Self::ALL.into_iter().find(|(kind, _)| *kind == self);
         found.map_or("", |(_, name)| name)
     }
 
-    /// The kind of this name.
+    /// Returns the kind of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
         let found = Self::ALL.into_iter().find(|(_, known)| *known == name);
         found.map(|(kind, _)| kind)
     }
 }
 
-/// All rows of a state.
+/// Returns all rows of a state.
 pub(super) fn all(state: &RelayState) -> Vec<Row> {
     between(&RelayState::default(), state)
 }
 
-/// The rows that make of one state the other. What may be lost ([`Volatile`](super::state::Volatile)) is no reason for
-/// one.
+/// Returns the rows that change one state into the other. Values that may be lost
+/// ([`Volatile`](super::state::Volatile)) do not cause one.
 pub(super) fn between(before: &RelayState, after: &RelayState) -> Vec<Row> {
     fn revoked(of: &RelayState) -> impl Iterator<Item = (&String, &Revocation)> {
         let names = of.revoked.iter();
@@ -106,7 +106,7 @@ pub(super) fn between(before: &RelayState, after: &RelayState) -> Vec<Row> {
     rows
 }
 
-/// Rows for the entries that differ: first those that are gone, then the others in the order of `after`.
+/// Adds rows for the entries that differ: first the removed ones, then the others in the order of `after`.
 fn compare<'a, K: Eq + Hash + AsRef<str>, V: PartialEq + Serialize + 'a>(
     rows: &mut Vec<Row>,
     kind: Kind,
@@ -170,26 +170,26 @@ fn read<V: DeserializeOwned>(value: Option<&[u8]>) -> serde_json::Result<Option<
     value.map(serde_json::from_slice).transpose()
 }
 
-/// Where rows are kept: [`RowLog`](super::row_log::RowLog), or the store of a fleet.
+/// Place of the stored rows: [`RowLog`](super::row_log::RowLog), or the store of a fleet.
 pub(super) trait Rows: Send {
-    /// Keeps all of `rows`, where the next start finds them, or none. They make `state` of what was kept before;
+    /// Stores all of `rows`, for the next start, or none. They make `state` of the state that was stored before;
     /// [`Error::Outdated`] if others have changed that.
     fn apply(&mut self, rows: &[Row], state: &RelayState) -> Result<(), Error>;
 
-    /// True if others change them too: then nothing is promised that is not kept.
+    /// True if others change them too: then nothing is promised before it is stored.
     fn is_shared(&self) -> bool {
         false
     }
 
-    /// Number of the last change that was kept or read.
+    /// Number of the last change that was stored or read.
     fn number(&self) -> u64;
 
-    /// `state`, which was kept or read last, with the changes of others; none where there are none.
+    /// Returns `state`, which was stored or read last, with the changes of others; none if there are none.
     fn news(&mut self, _state: &RelayState) -> Result<Option<RelayState>, StoreError> {
         Ok(None)
     }
 
-    /// Keeps all of a state, with what was no reason for a row: the last that is done.
+    /// Stores a whole state at the end, with the values that did not cause a row.
     fn end(&mut self, _state: &RelayState) -> Result<(), Error> {
         Ok(())
     }

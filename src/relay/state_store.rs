@@ -1,7 +1,7 @@
 //! The data directory: the state on disk and in memory, and the host keys.
 //!
-//! Readers take a snapshot of the state and wait for nobody. A change is made on a copy and kept as rows before anybody
-//! sees it; who makes one while others are being kept shares the next transaction with all who wait:
+//! Readers take a snapshot of the state and wait for nobody. A change is made on a copy and stored as rows before
+//! anybody sees it; changes that are made meanwhile share the next transaction:
 //!
 //! ```text
 //! change 1 ── rows kept ──────────────────> seen ── followed
@@ -9,8 +9,8 @@
 //! change 3 ──┴─ staged ──── rows kept ────> seen ── followed
 //! ```
 //!
-//! Where keeping fails, none of those changes has happened; what was made on top of them is made again. What follows from
-//! a change, here or at another relay of a fleet, is done by who looks at the state before and after it
+//! If storing fails, none of those changes has happened; changes on top of them are made again. The effects of a
+//! change, made here or at another relay of a fleet, are applied by a function of the state before and after it
 //! ([`StateStore::follow_with`]).
 
 use std::path::{Path, PathBuf};
@@ -40,13 +40,13 @@ const KEYS: [(KeyKind, &str); 2] = [
 /// Bytes of a host key file. Default 4 KiB: an EC key takes 138.
 const KEY_CAP: u64 = 4096;
 
-/// Changes of a shared state that are tried, each on what another relay has made of it meanwhile. Default 300: more than
-/// a store's answers in the time that a caller waits.
+/// Tries to change a shared state that other relays change meanwhile. Default 300: more than a store answers in the
+/// time that a caller waits.
 const MOST_TRIES: u32 = 300;
-/// Those of them without a pause before.
+/// Tries without a pause before.
 const TRIES_AT_ONCE: u32 = 3;
-/// Increase from each pause to the next, at most, and the longest. Default 2 ms and 20 ms: a store takes some
-/// milliseconds for a change.
+/// Increase of each pause, at most, and the longest pause. Default 2 ms and 20 ms: a store takes some milliseconds for
+/// a change.
 const PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
@@ -57,12 +57,12 @@ pub(super) struct SaveStats {
     pub(super) errors: AtomicU64,
 }
 
-/// When a change counts.
+/// Time at which a change counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Saving {
-    /// When it is kept.
+    /// Once it is stored.
     First,
-    /// At once, whether it is kept or not; later changes bring it along.
+    /// At once, even if it cannot be stored; later changes bring it along.
     AtOnce,
 }
 
@@ -71,21 +71,21 @@ pub(super) enum Saving {
 enum Outcome {
     Kept,
     Failed(Error),
-    /// They were made on top of changes that have not happened.
+    /// The changes were made on top of changes that have not happened.
     Undone,
 }
 
-/// Does what follows from changes: from which state, to which one.
+/// Applies the effects of changes: from one state to another.
 pub(super) type Follow = Box<dyn Fn(&RelayState, &RelayState) + Send + Sync>;
 
-/// The state, in memory and on disk. Locked in this order: saver, staging, current; followed alone.
+/// The state, in memory and on disk. Lock order: saver, staging, current; `followed` alone.
 pub(super) struct StateStore {
     pub(super) saves: Arc<SaveStats>,
     saver: Mutex<Saver>,
     staging: Mutex<Staging>,
-    /// State that readers see. Locked to take or to replace it, and for nothing else.
+    /// State that readers see. Locked only to take or to replace it.
     current: Mutex<Arc<RelayState>>,
-    /// State whose consequences are done.
+    /// State whose effects have been applied.
     followed: Mutex<Arc<RelayState>>,
     follow: OnceLock<Follow>,
     /// [`Rows::number`].
@@ -95,36 +95,35 @@ pub(super) struct StateStore {
     lost: Vec<String>,
 }
 
-/// Changes that wait; the thread that holds the lock makes one.
+/// Waiting changes; the thread that holds the lock makes one.
 struct Staging {
-    /// The state that readers see, with them.
+    /// The state that readers see, with these changes.
     state: Arc<RelayState>,
-    /// Outcome of the transaction that those will share that it has not begun with.
+    /// Outcome of the next transaction, which these changes share.
     group: Option<Arc<OnceLock<Outcome>>>,
-    /// True if readers see what is not kept.
+    /// True if readers see a change that is not stored.
     is_behind: bool,
-    /// States that were staged so far, and how many of them there were when that was staged which readers see.
+    /// Number of states staged so far, and its value when the state was staged that readers see.
     made: u64,
     seen: u64,
 }
 
 struct Saver {
     rows: Box<dyn Rows>,
-    /// The state that is kept.
+    /// The stored state.
     kept: Arc<RelayState>,
-    /// True while keeping fails: the failure is logged once, and its end.
+    /// True while storing fails: the failure is logged once, and its end.
     is_failing: bool,
 }
 
 impl StateStore {
-    /// Reads the state, or what can be read of it. A file that is unreadable is set aside, and the path it has now is
-    /// added to `aside`.
+    /// Reads the state, or its readable part. An unreadable file is set aside, and its new path is added to `aside`.
     pub(super) fn open(home: &DataDir, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
         refuse_member(home)?;
         Self::open_as(home, true, aside)
     }
 
-    /// For a relay of a fleet: nothing but its own counters of traffic is kept in its directory.
+    /// Opens the directory of a relay of a fleet: only its own counters of traffic are there.
     pub(super) fn open_for_traffic(
         home: &DataDir,
         aside: &mut Vec<PathBuf>,
@@ -132,8 +131,8 @@ impl StateStore {
         Self::open_as(home, true, aside)
     }
 
-    /// As `open`, unless something is damaged, which may have said that somebody is turned out: then all stays as it is,
-    /// and the error says what to do.
+    /// Reads the state; fails if any part is damaged, which may have been a revocation: then nothing is changed, and
+    /// the error gives advice.
     pub(super) fn open_whole(home: &DataDir) -> Result<Self, Error> {
         refuse_member(home)?;
         Self::open_as(home, false, &mut Vec::new())
@@ -158,7 +157,7 @@ impl StateStore {
             }
             StoredState::Earlier(state, document) => {
                 if home.dir().join(ROWS).try_exists().unwrap_or(true) {
-                    // It was moved by half, or was put back.
+                    // A move was interrupted, or the file was put back.
                     let kept = locked.set_aside(ROWS, "replaced")?;
                     log::warn!(
                         "{MARK} of an earlier version is used; kept {}",
@@ -179,7 +178,7 @@ impl StateStore {
                     aside.push(locked.set_aside(damaged.file, store::UNREADABLE)?);
                 }
                 lost = damaged.lost;
-                // It has no other place from then on.
+                // The state is stored nowhere else from then on.
                 log.write_all(&locked, &damaged.state)?;
                 damaged.state
             }
@@ -194,7 +193,7 @@ impl StateStore {
         })
     }
 
-    /// The state, as it is kept in `rows`.
+    /// Makes the store of a state that is stored in `rows`.
     pub(super) fn new(state: RelayState, rows: Box<dyn Rows>) -> Self {
         let state = Arc::new(state);
         Self {
@@ -220,23 +219,23 @@ impl StateStore {
         }
     }
 
-    /// Returns the parts that could not be read as it was opened, in a few words each.
+    /// Returns the parts that could not be read at the opening, in a few words each.
     pub(super) fn lost(&self) -> &[String] {
         &self.lost
     }
 
-    /// The state as it is now.
+    /// Returns the current state.
     pub(super) fn snapshot(&self) -> Arc<RelayState> {
         Arc::clone(&self.current.lock())
     }
 
-    /// Number of the last change that is kept.
+    /// Number of the last stored change.
     pub(super) fn number(&self) -> u64 {
         self.number.load(Ordering::SeqCst)
     }
 
-    /// How a change is saved that must not wait for a disk: where others share the state, nothing is promised that they
-    /// do not know of.
+    /// Returns the saving of a change that must not wait for a disk: in a shared state nothing is promised before
+    /// others know it.
     pub(super) fn at_once(&self) -> Saving {
         if self.is_shared {
             Saving::First
@@ -245,7 +244,7 @@ impl StateStore {
         }
     }
 
-    /// Has `follow` do what follows from changes from here on. Set once.
+    /// Sets the function that applies the effects of changes from here on. Called once.
     pub(super) fn follow_with(&self, follow: Follow) {
         *self.followed.lock() = self.snapshot();
         // A second one would be of a second service.
@@ -263,8 +262,8 @@ impl StateStore {
         }
     }
 
-    /// Changes the state: what `change` refuses or the disk does not take has not happened. It may be called more than
-    /// once. What follows from it is done when this returns.
+    /// Changes the state: a change that `change` refuses or the disk does not take has not happened. `change` may be
+    /// called more than once. The effects have been applied when this returns.
     pub(super) fn update<T, E: From<Error>>(
         &self,
         change: impl Fn(&mut RelayState) -> Result<T, E>,
@@ -273,8 +272,8 @@ impl StateStore {
         self.update_saving(change).map(|(outcome, _)| outcome)
     }
 
-    /// As `update`, where `change` says when it counts. With the outcome of one that counts at once comes whether it is
-    /// kept. So does one that changes nothing but what may be lost, for which nothing is written.
+    /// Changes the state like `update`; `change` says when it counts. The outcome of a change that counts at once
+    /// includes the result of storing it. A change of values that may be lost also counts at once, and is not written.
     pub(super) fn update_saving<T, E: From<Error>>(
         &self,
         change: impl Fn(&mut RelayState) -> Result<(T, Saving), E>,
@@ -292,7 +291,7 @@ impl StateStore {
             let is_alone = staging.made == staging.seen;
             if !is_alone && saving == Saving::AtOnce {
                 drop(staging);
-                // It is not to be undone with those that wait.
+                // It must not be undone with the waiting ones.
                 self.settle();
                 continue;
             }
@@ -334,13 +333,13 @@ impl StateStore {
         }
     }
 
-    /// Shows readers what is staged.
+    /// Shows readers the staged state.
     fn publish(&self, staging: &mut Staging) {
         *self.current.lock() = Arc::clone(&staging.state);
         staging.seen = staging.made;
     }
 
-    /// Keeps what is staged, unless somebody did that for this group; its outcome.
+    /// Stores the staged changes, unless that was done for this group; returns its outcome.
     fn save(&self, group: &OnceLock<Outcome>) -> Outcome {
         let mut saver = self.saver.lock();
         if group.get().is_none() {
@@ -349,12 +348,12 @@ impl StateStore {
         group.get().cloned().unwrap_or(Outcome::Undone)
     }
 
-    /// Keeps what waits. Those whose it is are told.
+    /// Stores the waiting changes, and tells their callers.
     fn settle(&self) {
         self.save_staged(&mut self.saver.lock());
     }
 
-    /// Keeps what is staged; later changes wait for the next transaction.
+    /// Stores the staged changes; later changes wait for the next transaction.
     fn save_staged(&self, saver: &mut Saver) {
         let mut staging = self.staging.lock();
         let (state, made) = (Arc::clone(&staging.state), staging.made);
@@ -368,7 +367,7 @@ impl StateStore {
             Ok(()) => {
                 self.number.store(saver.rows.number(), Ordering::SeqCst);
                 staging.is_behind = false;
-                // They may see a later one that counts at once.
+                // Readers may see a later change that counts at once.
                 if made > staging.seen {
                     *self.current.lock() = state;
                     staging.seen = made;
@@ -381,7 +380,7 @@ impl StateStore {
                 staging.state = current;
                 staging.seen = staging.made;
                 if let Some(later) = staging.group.take() {
-                    // Nobody else has its end to tell.
+                    // Nobody else sets its outcome.
                     let _ = later.set(Outcome::Undone);
                 }
                 Outcome::Failed(error)
@@ -390,7 +389,7 @@ impl StateStore {
         let _ = group.set(outcome);
     }
 
-    /// Takes over what other relays have changed in a state that they share. What waits is made again on top of that.
+    /// Takes over changes of other relays in a shared state. Waiting changes are made again on top of them.
     pub(super) fn refresh(&self) -> Result<(), StoreError> {
         let mut saver = self.saver.lock();
         let kept = Arc::clone(&saver.kept);
@@ -413,7 +412,7 @@ impl StateStore {
         Ok(())
     }
 
-    /// Keeps all that is not on disk. What is changed after that may be lost.
+    /// Stores everything that is not on disk. Later changes may be lost.
     pub(super) fn end(&self) {
         self.settle();
         let mut saver = self.saver.lock();
@@ -444,7 +443,7 @@ impl Saver {
             return saved;
         }
         stats.took.note(began.elapsed());
-        // Of a store that is away it is said where that is found.
+        // An unavailable store is logged at its own place.
         let is_logged = !matches!(saved, Err(Error::Shared(_)));
         let was_failing = std::mem::replace(&mut self.is_failing, saved.is_err() && is_logged);
         match &saved {
@@ -468,7 +467,8 @@ impl Saver {
     }
 }
 
-/// Lets other relays go first, a little longer each time, so that of many that change one state none is always too late.
+/// Lets other relays go first, a little longer each time, so that none of many that change one state is always too
+/// late.
 fn give_way(tries: u32) -> Result<(), StoreError> {
     if tries >= MOST_TRIES {
         let why = "other relays keep changing it";
@@ -482,7 +482,7 @@ fn give_way(tries: u32) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Of a relay of a fleet the state does not stand in its directory.
+/// Fails for a relay of a fleet, whose state is not in its directory.
 fn refuse_member(home: &DataDir) -> Result<(), Error> {
     if fleet::is_member(home) {
         return Err(Error::OfFleet(home.dir().to_owned()));
@@ -490,7 +490,7 @@ fn refuse_member(home: &DataDir) -> Result<(), Error> {
     Ok(())
 }
 
-/// The state as it is on disk, without the right to change it.
+/// Reads the state on disk, without the right to change it.
 pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
     refuse_member(home)?;
     match row_log::look(home)? {
@@ -522,16 +522,16 @@ pub fn set_aside_notice(path: &Path) -> String {
     format!("unreadable file moved to {}{consequence}", path.display())
 }
 
-/// True if a relay was ever started there: it has made its keys, if nothing else.
+/// True if a relay was ever started there: it has at least its keys.
 pub(super) fn exists(home: &DataDir) -> bool {
     let names = KEYS.into_iter().map(|(_, name)| name).chain([MARK, ROWS]);
-    // One that cannot be looked at is told of by whoever reads it.
+    // A file that cannot be checked counts; its reader reports the error.
     names
         .map(|name| home.dir().join(name))
         .any(|path| path.try_exists().unwrap_or(true))
 }
 
-/// The host keys, made where they are missing, so that clients see the same ones after a restart.
+/// Reads the host keys, or makes missing ones, so that clients see the same ones after a restart.
 pub(super) fn host_keys(
     home: &DataDir,
     aside: &mut Vec<PathBuf>,

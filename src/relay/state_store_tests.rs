@@ -23,7 +23,7 @@ impl<F: FnMut(&RelayState) -> Result<(), store::Error> + Send> Rows for Saves<F>
     }
 }
 
-/// A change of which a row tells.
+/// A change that causes a row.
 pub(in crate::relay) fn turn_out(state: &mut RelayState, name: &str) {
     state.revoked.push(name.to_owned());
     state
@@ -56,7 +56,7 @@ fn what_was_changed_is_there_again_and_what_was_refused_is_not() {
     assert!(aside.is_empty());
 }
 
-/// A save that lasts until the test lets it end, so that only the test's own order decides.
+/// A save that lasts until the test ends it, so that only the test's own order decides.
 #[test]
 fn no_reader_waits_for_a_slow_save() {
     let (begun, began) = crossbeam_channel::bounded(0);
@@ -89,7 +89,7 @@ fn no_reader_waits_for_a_slow_save() {
     });
 }
 
-/// A store whose saves begin and end as the test says: what each saves, and the way to end it.
+/// A store whose saves begin and end under the control of the test: the state of each save, and the way to end it.
 fn at_hand() -> (
     StateStore,
     crossbeam_channel::Receiver<Arc<RelayState>>,
@@ -107,8 +107,8 @@ fn at_hand() -> (
 
 const CALLERS: usize = 16;
 
-/// One caller whose save is under way, and those who come meanwhile; `end` has the outcome of the first save, and of the
-/// one that all others share. Answers who was told that it is saved, and what follows from that in its order.
+/// A save of one caller that runs, and the callers that come meanwhile; `end` has the outcome of the first save, and of
+/// the one that all others share. Returns the callers that were told that it is saved, and the effects in their order.
 fn at_once(
     outcomes: [Result<(), store::Error>; 2],
 ) -> (Arc<RelayState>, Vec<(String, bool)>, Vec<String>) {
@@ -188,7 +188,7 @@ fn a_failed_save_fails_all_that_were_in_it_and_nothing_of_them_has_happened() {
     );
 }
 
-/// They may share a save or have several then, as they come again.
+/// They may then share a save or have several.
 #[test]
 fn what_was_made_on_top_of_a_failed_save_is_made_again_without_it() {
     let (state, found, follow_ups) = at_once([Err(full_disk()), Ok(())]);
@@ -201,7 +201,7 @@ fn what_was_made_on_top_of_a_failed_save_is_made_again_without_it() {
     assert_eq!(follow_ups, **state.revoked);
 }
 
-/// Answers about known things are about what is on disk.
+/// Answers about known facts are about the state on disk.
 #[test]
 fn what_is_not_worth_a_save_shares_that_of_what_it_was_made_on() {
     let (begun, began) = crossbeam_channel::bounded(0);
@@ -283,7 +283,8 @@ fn what_the_disk_does_not_take_has_happened_only_where_it_may() {
     assert!(unchanged().is_ok(), "nothing was written");
 }
 
-/// One that counts at once is made while another one is saved, which fails or not; and then a third one that does not.
+/// A change that counts at once is made while another one is saved, which fails or not; and then a third one that does
+/// not.
 #[test]
 fn what_counts_at_once_is_neither_undone_nor_made_twice_by_a_save_before_it() {
     for first in [Ok(()), Err(full_disk())] {
@@ -360,7 +361,7 @@ fn a_damaged_state_is_set_aside_each_time_and_never_lost() {
     );
 }
 
-/// Of an earlier version, which can do that better itself.
+/// The earlier version can repair it better itself.
 #[test]
 fn a_damaged_earlier_state_is_not_touched() {
     for content in [
@@ -421,7 +422,7 @@ fn what_others_may_have_written_is_not_read() {
         assert!(why().contains("symbolic link"), "{}", why());
         fs::remove_file(&path).unwrap();
         fs::write(&path, "").unwrap();
-        // Only root can give it away.
+        // Only root can change its owner.
         if std::os::unix::fs::chown(&path, Some(65_534), None).is_ok() {
             assert!(why().contains("another user"), "{}", why());
         }

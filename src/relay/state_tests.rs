@@ -1,4 +1,4 @@
-//! Content of the relay's state, for whom and how long.
+//! Tests of names and ports that are kept: for whom, and how long.
 
 use super::super::invites::Invite;
 use super::*;
@@ -79,7 +79,7 @@ fn what_is_kept_for_one_is_not_thrown_away_for_want_of_room() {
     assert_eq!(back.applications, connector.applications);
 }
 
-/// The oldest first.
+/// Reservations, the oldest first.
 fn by_age(state: &RelayState) -> Vec<&Reservation> {
     let mut kept: Vec<_> = state.reserved.values().collect();
     kept.sort_by_key(|kept| kept.serial);
@@ -119,7 +119,7 @@ fn what_is_kept_for_a_connector_is_bounded_and_ends() {
         state.reserve("one", &application("x", number, None), "2026-01-02");
     }
     state.reserve("two", &application("y", 1, Some("shop")), "2026-01-01");
-    // One of them is what it has.
+    // One name of these is in use.
     assert_eq!(state.reserved.len(), MAX_NAMES);
     let kept = by_age(&state);
     assert_eq!(kept[0].port, Some(6), "the oldest went");
@@ -137,7 +137,7 @@ fn what_is_kept_for_a_connector_is_bounded_and_ends() {
     );
 }
 
-/// Two were let in by one invite: the second still knows it.
+/// Two connectors used one invite: the second still knows its token.
 #[test]
 fn an_invite_is_good_again_when_nobody_that_it_let_in_is_out() {
     let mut state = state();

@@ -14,7 +14,7 @@ use crate::api::relay::{Figures, Revoked};
 use crate::store::time::rfc3339_of;
 use crate::tunnel::server::Opener;
 
-/// Lists revoked connectors, in that order.
+/// Lists revoked connectors, in the order of their revocation.
 pub(super) fn revoked(state: &RelayState) -> Vec<Revoked> {
     let mut sites = sites_of_revoked(state);
     let status = |name: &String| {
@@ -61,16 +61,16 @@ pub(super) struct Overview {
     state: Arc<RelayState>,
     /// The ports that tunnels hold, by connector.
     held: Held,
-    /// All relays that have this state, where it is several.
+    /// All relays that have this state, if there are several.
     pub(super) fleet: Option<FleetOverview>,
-    /// Number with a tunnel, and of all.
+    /// Number with a tunnel, and total.
     pub(super) connectors: (usize, usize),
     pub(super) sites: (usize, usize),
     pub(super) ports: (usize, usize),
 }
 
 impl Overview {
-    /// As it is now, at this relay.
+    /// Makes the overview of this relay.
     pub(super) fn of(service: &Service) -> Self {
         let opener = service.opener.get();
         Self::with(
@@ -80,7 +80,7 @@ impl Overview {
         )
     }
 
-    /// Takes the overview of all relays of its fleet, if it is in one.
+    /// Makes the overview of all relays of its fleet, if it is in one.
     pub(super) fn of_all(service: &Service) -> Self {
         match service.links.get().map(|links| links.overview()) {
             Some(fleet) => Self::with(service, fleet.held(), Some(fleet)),
@@ -129,45 +129,45 @@ impl Overview {
 
 /// Filter and order of a page of connectors.
 pub(super) struct PageRequest<'a> {
-    /// In their names, and in what they share; empty for all.
+    /// Text in their names, or in the applications; empty for all.
     pub(super) search: &'a str,
     pub(super) order: Order,
     /// Number of connectors to skip.
     pub(super) offset: usize,
-    /// The connectors end with the one that makes so many lines with its applications.
+    /// Lines after which the page ends: one for each connector and each application.
     pub(super) lines: usize,
 }
 
 /// The order of connectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// By the name that the relay knows them by.
+    /// By the connector's name.
     Id,
-    /// By what people call them.
+    /// By label.
     Name,
-    /// The last that called first.
+    /// Latest call first.
     Called,
-    /// The last that was visited first.
+    /// Latest visit first.
     Visit,
-    /// The one with most bytes first.
+    /// Most bytes first.
     Traffic,
 }
 
-/// The connectors that were asked for.
+/// Page of connectors.
 pub(super) struct ConnectorPage {
     pub(super) connectors: Vec<api::Connector>,
     /// Number of connectors on all pages.
     pub(super) matching: usize,
-    /// The next page's offset, where there is one.
+    /// Offset of the next page, if there is one.
     pub(super) next: Option<usize>,
 }
 
-/// One connector, and what its applications have had together.
+/// A connector with the sum of its applications' traffic.
 struct ConnectorRow<'a> {
     name: &'a str,
     connector: &'a Connector,
     passed: Passed,
-    /// Where it is sorted by that: what people call it, in lower case.
+    /// Label in lower case, if it is sorted by that.
     label: String,
 }
 
@@ -189,7 +189,7 @@ impl<'a> ConnectorRow<'a> {
     }
 }
 
-/// A page of the connectors.
+/// Returns a page of the connectors.
 pub(super) fn page(
     service: &Service,
     overview: &Overview,
@@ -216,7 +216,7 @@ pub(super) fn page(
     }
 }
 
-/// By one comparison for all orders: each sort of its own is some kilobytes of the program.
+/// Sorts with one comparison for all orders: each sort of its own is some kilobytes of the program.
 fn sort(rows: &mut [ConnectorRow<'_>], order: Order) {
     let labels: Vec<String> = match order {
         Order::Name => rows.iter().map(ConnectorRow::label).collect(),
@@ -238,7 +238,7 @@ fn sort(rows: &mut [ConnectorRow<'_>], order: Order) {
     });
 }
 
-/// True if a connector, or something that it shares, has this in a name or an address.
+/// True if a connector, or one of its applications, contains this text in a name or an address.
 fn is_found(name: &str, connector: &Connector, search: &str) -> bool {
     let caller = &connector.caller;
     let of_application = |of: &Application| {

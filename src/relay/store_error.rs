@@ -1,4 +1,4 @@
-//! Why the state is not read or kept: in a directory, or in a store that several relays share.
+//! Errors of reading and storing the state: in a directory, or in a store that several relays share.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,25 +7,25 @@ use std::sync::Arc;
 use crate::sqlweb::catch_panic::Panicked;
 use crate::store;
 
-/// Why the shared store does not do what is asked of it.
+/// Error of the shared store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// None of its servers is reached, or takes what is written, for now.
+    /// None of its servers is reached, or accepts writes, for now.
     Away(String),
-    /// The account may not do what is needed, or its password is wrong.
+    /// The account has no permission, or its password is wrong.
     Denied(String),
-    /// Its tables have a form of a later version, with this number.
+    /// Its tables have a later form, with this number.
     Newer(u32),
-    /// Its tables have a form of an earlier version, with this number.
+    /// Its tables have an earlier form, with this number.
     Older(u32),
     /// Its content was not written by a relay.
     Damaged(String),
-    /// It has a state already, which is not to be lost.
+    /// It already has a state, which must not be lost.
     NotEmpty(String),
     /// There is no relay's state at that place.
     Absent(String),
-    /// Another relay runs with the id of this one; where it is.
+    /// Another relay runs with the id of this one; with its address.
     Twin(String),
 }
 
@@ -82,31 +82,31 @@ impl From<Panicked> for StoreError {
     }
 }
 
-/// Why the data directory cannot be used.
+/// Error of the data directory, or of the shared store.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Error {
     /// A file cannot be read, written or locked.
     Store(Arc<store::Error>),
-    /// The state is in a store that several relays share, and that does not do what is asked.
+    /// Error of the shared store.
     Shared(StoreError),
-    /// Another relay has changed the state that a change was made of: it is to be made again, of the one that is there.
+    /// Another relay has changed the state that a change was based on: make it again.
     Outdated,
     /// The state was written by a later version of this program, with this number.
     Newer(u32),
-    /// A file of the state is damaged, and where, if that is known.
+    /// A file of the state is damaged, with the place, if known.
     Unreadable(PathBuf, String),
-    /// A file of an earlier version's state is damaged; that is moved as a whole or not at all.
+    /// A file of an earlier version's state is damaged; the state is moved as a whole or not at all.
     Earlier(PathBuf, String),
     /// The directory is of a relay of a fleet, whose state is in a store.
     OfFleet(PathBuf),
     /// The directory has a state, and the store that is named has none.
     NotCopied(PathBuf),
-    /// Something has no form in which it could be kept.
+    /// A value cannot be stored.
     Form(String),
-    /// There are as many connectors as a relay takes.
+    /// The limit of connectors is reached.
     Full,
-    /// There are as many invites as are kept, and all of them are good.
+    /// The limit of invites is reached, and all of them are valid.
     Invites,
 }
 

@@ -1,4 +1,4 @@
-//! Where the relay stands, and the addresses that follow from it. Pure.
+//! Addresses of the relay: its public URL, the URLs of sites, tunnels and public ports. Pure.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -10,8 +10,10 @@ use super::state::{Application, Site};
 use crate::http::h1::head::Target;
 use crate::net::authority;
 
-/// Parts that visitors use: the scheme and port of every site's address, and the host where the relay
-/// itself is reached.
+/// Path of tunnels on the visitors' listener.
+pub(super) const TUNNEL_PATH: &str = "/.postern/tunnel";
+
+/// Public URL: the scheme and port of every site's address, and the host of the relay itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicUrl {
     is_secure: bool,
@@ -20,7 +22,7 @@ pub struct PublicUrl {
 }
 
 impl PublicUrl {
-    /// True if it is one of `https`.
+    /// True for `https`.
     pub fn is_secure(&self) -> bool {
         self.is_secure
     }
@@ -48,10 +50,7 @@ impl PublicUrl {
     }
 }
 
-/// Path of tunnels on the visitors' listener.
-pub(super) const TUNNEL_PATH: &str = "/.postern/tunnel";
-
-/// URL of the tunnels that come in where visitors do.
+/// URL of the tunnels that use the visitors' listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TunnelUrl {
     at: PublicUrl,
@@ -64,7 +63,7 @@ impl TunnelUrl {
         &self.at.host
     }
 
-    /// `HOST:PORT`, also where the port is the usual one.
+    /// Returns `HOST:PORT`, even if the port is the default one.
     pub(super) fn authority(&self) -> String {
         format!("{}:{}", self.at.host, self.at.port)
     }
@@ -77,7 +76,7 @@ impl TunnelUrl {
 impl FromStr for TunnelUrl {
     type Err = InvalidUrl;
 
-    /// `ws://HOST[:PORT][/PATH]` or `wss://HOST[:PORT][/PATH]`; without a path it is [`TUNNEL_PATH`].
+    /// Reads `ws://HOST[:PORT][/PATH]` or `wss://HOST[:PORT][/PATH]`; the default path is [`TUNNEL_PATH`].
     fn from_str(text: &str) -> Result<Self, InvalidUrl> {
         const FORM: InvalidUrl =
             InvalidUrl("give wss://HOST/PATH or wss://HOST:PORT/PATH (ws is possible too)");
@@ -116,7 +115,7 @@ impl fmt::Display for TunnelUrl {
     }
 }
 
-/// Fault of a text that is no such address.
+/// Fault of a text that is no such URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidUrl(&'static str);
 
@@ -131,7 +130,7 @@ impl std::error::Error for InvalidUrl {}
 impl FromStr for PublicUrl {
     type Err = InvalidUrl;
 
-    /// `http://HOST[:PORT]` or `https://HOST[:PORT]`, a slash at the end or none.
+    /// Reads `http://HOST[:PORT]` or `https://HOST[:PORT]`, with or without a slash at the end.
     fn from_str(text: &str) -> Result<Self, InvalidUrl> {
         const FORM: InvalidUrl =
             InvalidUrl("give https://HOST or https://HOST:PORT (http is possible too)");
@@ -158,8 +157,8 @@ impl FromStr for PublicUrl {
     }
 }
 
-/// Checks if this can stand behind a site's name: labels of letters, digits and hyphens, at most 180
-/// bytes (RFC 1035 §2.3.4 leaves 253 for all, and a site's name has 63).
+/// Checks the domain of sites: labels of letters, digits and hyphens, at most 180 bytes (RFC 1035 §2.3.4 leaves 253 for
+/// all, and a site's name has 63).
 pub fn check_domain(text: &str) -> Result<(), InvalidUrl> {
     let label = |label| authority::is_label(label, "-");
     if text.len() <= 180 && text.split('.').all(label) && text.parse::<IpAddr>().is_err() {
@@ -168,47 +167,46 @@ pub fn check_domain(text: &str) -> Result<(), InvalidUrl> {
     Err(InvalidUrl("not a valid host name"))
 }
 
-/// Where the ports of applications that are no sites are. Cookies do not know ports: a port on an
-/// address that sites' names lead to is one more server under every site's name, and is its
-/// connector's.
+/// Address of public ports. Cookies do not know ports: a public port on an address that sites' names lead to is one
+/// more server under every site's name, and its connector controls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublicPorts {
-    /// On the tunnel server's address.
+    /// The tunnel server's address.
     Shared,
-    /// On an address of their own, which no site's name leads to.
+    /// An address of its own, which no site's name leads to.
     At(IpAddr),
-    /// Nowhere: such applications are refused.
+    /// None: applications that need a public port are refused.
     Refused,
 }
 
-/// Where the relay stands.
+/// Addresses of a relay.
 #[derive(Debug, Clone)]
 pub(super) struct PublicUrls {
     /// Sites are labels before it; lower case.
     pub(super) domain: String,
     pub(super) is_secure: bool,
-    /// The host name, or address, that the relay itself is reached under.
+    /// Host name, or address, of the relay itself.
     pub(super) host: String,
-    /// The port that visitors use.
+    /// Port that visitors use.
     pub(super) port: u16,
-    /// The port that the gateway listens on.
+    /// Port that the gateway listens on.
     pub(super) listen_port: u16,
     /// Address that connectors dial.
     pub(super) external_ip: String,
-    /// Where the tunnel server listens; port 0 if it does not.
+    /// Address of the tunnel server; port 0 if it does not listen.
     pub(super) tunnel: SocketAddr,
-    /// URL that connectors may dial instead; none if the relay has none of its own.
+    /// URL that connectors may dial instead; none if the relay has none.
     pub(super) tunnel_url: Option<TunnelUrl>,
-    /// Where ports of applications that are no sites are bound.
+    /// Address of public ports.
     pub(super) ports: PublicPorts,
-    /// Which ports those are.
+    /// Range of public ports.
     pub(super) port_range: RangeInclusive<u16>,
-    /// Of the host key that clients prefer.
+    /// Fingerprint of the host key that clients prefer.
     pub(super) fingerprint: String,
 }
 
 impl PublicUrls {
-    /// By default visitors come to the domain, on the port that the gateway listens on.
+    /// Makes the addresses. By default visitors use the domain, on the port that the gateway listens on.
     pub(super) fn new(domain: &str, listen: SocketAddr, public: Option<PublicUrl>) -> Self {
         let domain = domain.to_ascii_lowercase();
         let public = public.unwrap_or_else(|| PublicUrl {
@@ -231,12 +229,12 @@ impl PublicUrls {
         }
     }
 
-    /// The relay's own address, with a slash at its end.
+    /// Returns the relay's own address, with a slash at its end.
     pub(super) fn url(&self) -> String {
         self.url_of(&self.host)
     }
 
-    /// Notice for the operator of a relay whose port for tunnels is closed.
+    /// Returns a notice for the operator of a relay that does not listen for tunnels.
     pub(super) fn port_notice(&self) -> Option<String> {
         let by_url = self.tunnel_url.as_ref()?;
         let notice = format!(
@@ -245,7 +243,7 @@ impl PublicUrls {
         (self.tunnel.port() == 0).then_some(notice)
     }
 
-    /// The URL of tunnels below the relay's own address.
+    /// Returns the URL of tunnels below the relay's own address.
     pub(super) fn own_tunnel_url(&self) -> TunnelUrl {
         TunnelUrl {
             at: PublicUrl {
@@ -257,7 +255,7 @@ impl PublicUrls {
         }
     }
 
-    /// The address that a site of this name has, with a slash at its end.
+    /// Returns the address of a site, with a slash at its end.
     pub(super) fn site_url(&self, name: &str) -> String {
         self.url_of(&format!("{name}.{}", self.domain))
     }
@@ -267,7 +265,7 @@ impl PublicUrls {
         format!("{}.postern", self.site_url(name))
     }
 
-    /// Where visitors of an application go.
+    /// Returns the address of an application.
     pub(super) fn application_url(&self, application: &Application) -> String {
         match &application.site {
             Some(Site { name, .. }) => self.site_url(name),
@@ -275,7 +273,7 @@ impl PublicUrls {
         }
     }
 
-    /// The host of public ports.
+    /// Host of public ports.
     pub(super) fn ports_host(&self) -> String {
         match self.ports {
             PublicPorts::At(ip) => ip.to_string(),
@@ -283,7 +281,7 @@ impl PublicUrls {
         }
     }
 
-    /// Where public ports are bound; `None` where nobody gets one.
+    /// IP address of public ports; `None` if there are none.
     pub(super) fn ports_ip(&self) -> Option<IpAddr> {
         match self.ports {
             PublicPorts::Shared => Some(self.tunnel.ip()),
@@ -292,12 +290,12 @@ impl PublicUrls {
         }
     }
 
-    /// The host names that are the relay itself, whatever the domain: lower case, no ports.
+    /// Host names of the relay itself: lower case, no ports.
     pub(super) fn own_names(&self) -> [String; 2] {
         [self.host.clone(), self.external_ip.to_ascii_lowercase()]
     }
 
-    /// True if a `Host` is what visitors send who come to the relay itself by `https`, which a server in front ends.
+    /// True if a `Host` is one of visitors who come to the relay itself by `https`, which a server in front terminates.
     pub(super) fn is_https_visitors(&self, host: &str) -> bool {
         let Some((name, port)) = authority::split(host) else {
             return false;

@@ -1,7 +1,6 @@
-//! A request as the application gets it: the head written afresh, line by line.
+//! Head of a request as a connector's application gets it: written afresh, line by line.
 
-use super::host_header::default_port;
-use super::host_header::{Naming, ServerKind};
+use super::host_header::{Naming, ServerKind, default_port};
 use crate::gateway::cookies;
 use crate::gateway::request_head::{end, head_of_local_visitor, is, is_ours};
 use crate::http::h1::head::Head;
@@ -16,60 +15,6 @@ const BROWSER: &str = concat!(
 );
 /// Lines of a head that is written here.
 const MAX_LINES: usize = 32;
-
-/// The head for the application, under the name that it is asked by and without a cookie of ours. The visitor's address
-/// passes as a server in front says it.
-pub(in crate::gateway) fn head(head: &Head, naming: &Naming) -> Vec<u8> {
-    let mut out = Vec::with_capacity(1024);
-    for part in [&head.method, " ", &head.target, " HTTP/1.1\r\n"] {
-        out.extend_from_slice(part.as_bytes());
-    }
-    let asked = naming.asked_by(&head.headers);
-    write_line(&mut out, "Host", asked.host);
-    for (name, value) in end_to_end(&head.headers) {
-        let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
-        if is("host") || is_ours(name) {
-            continue;
-        } else if is("cookie") {
-            if let Some(left) = cookies::without(value, &cookies::OURS) {
-                write_line(&mut out, name, &left);
-            }
-        } else if asked.scheme.is_some() && names_host(name) {
-            continue;
-        } else if let Some(scheme) = asked.scheme.filter(|_| is("forwarded")) {
-            if let Some(value) = rewritten(value, asked.host, scheme) {
-                write_line(&mut out, name, &value);
-            }
-        } else if let Some(value) = naming.to_target(name, value) {
-            write_line(&mut out, name, &value);
-        } else {
-            write_line(&mut out, name, value);
-        }
-    }
-    if let Some(scheme) = asked.scheme {
-        write(asked.host, scheme, &mut out);
-    }
-    end(head, &mut out);
-    out
-}
-
-/// The head of a `HEAD /` of a visitor on this machine, as the application gets it: a browser's lines, those that our
-/// relay adds, and the changes made here.
-pub(crate) fn head_of_visitor(naming: &Naming) -> Vec<u8> {
-    let host = naming.site_host().unwrap_or(naming.own_host());
-    let sent = format!("HEAD / HTTP/1.1\r\nHost: {host}\r\n{BROWSER}\r\n");
-    let mut sent = parsed(sent.as_bytes());
-    if naming.server == ServerKind::Ours && naming.site_host().is_some() {
-        let is_secure = naming.site.starts_with("https:");
-        sent = parsed(&head_of_local_visitor(&sent, host, is_secure));
-    }
-    head(&sent, naming)
-}
-
-fn parsed(head: &[u8]) -> Head {
-    Head::parse(head, MAX_LINES).expect("it is written here, around a host that was checked")
-}
-
 /// Lines that applications would believe instead of those written here: Rack takes `X-Forwarded-Ssl` first, plugins of
 /// WordPress `Cf-Visitor`. None with a visitor's address or a path is among them.
 const NAMES: [&str; 21] = [
@@ -96,13 +41,66 @@ const NAMES: [&str; 21] = [
     "forwarded-host",
 ];
 
+/// The head for the application, under the name that it is asked by and without a cookie of ours. The visitor's address
+/// passes as a server in front says it.
+pub(in crate::gateway) fn head(head: &Head, naming: &Naming) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    for part in [&head.method, " ", &head.target, " HTTP/1.1\r\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    let asked = naming.asked_by(&head.headers);
+    write_line(&mut out, "Host", asked.host);
+    for (name, value) in end_to_end(&head.headers) {
+        let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
+        if is("host") || is_ours(name) {
+            continue;
+        } else if is("cookie") {
+            if let Some(left) = cookies::without(value, &cookies::OURS) {
+                write_line(&mut out, name, &left);
+            }
+        } else if asked.scheme.is_some() && names_host(name) {
+            continue;
+        } else if let Some(scheme) = asked.scheme.filter(|_| is("forwarded")) {
+            if let Some(value) = rewritten_forwarded(value, asked.host, scheme) {
+                write_line(&mut out, name, &value);
+            }
+        } else if let Some(value) = naming.to_target(name, value) {
+            write_line(&mut out, name, &value);
+        } else {
+            write_line(&mut out, name, value);
+        }
+    }
+    if let Some(scheme) = asked.scheme {
+        write_forwarding_lines(asked.host, scheme, &mut out);
+    }
+    end(head, &mut out);
+    out
+}
+
+/// Returns the head of a `HEAD /` of a visitor on this machine, as the application gets it: a browser's lines, the
+/// lines that our relay adds, and the changes made here.
+pub(crate) fn head_of_visitor(naming: &Naming) -> Vec<u8> {
+    let host = naming.site_host().unwrap_or(naming.own_host());
+    let sent = format!("HEAD / HTTP/1.1\r\nHost: {host}\r\n{BROWSER}\r\n");
+    let mut sent = parsed(sent.as_bytes());
+    if naming.server == ServerKind::Ours && naming.site_host().is_some() {
+        let is_secure = naming.site.starts_with("https:");
+        sent = parsed(&head_of_local_visitor(&sent, host, is_secure));
+    }
+    head(&sent, naming)
+}
+
+fn parsed(head: &[u8]) -> Head {
+    Head::parse(head, MAX_LINES).expect("it is written here, around a host that was checked")
+}
+
 /// True if a line of this name says by which name, port or scheme the visitor came.
-pub(super) fn names_host(name: &str) -> bool {
+fn names_host(name: &str) -> bool {
     NAMES.iter().any(|wanted| is(name, wanted))
 }
 
-/// Adds the lines that say it, in a relay's order.
-pub(super) fn write(host: &[u8], scheme: &str, out: &mut Vec<u8>) {
+/// Adds the lines that name host and scheme, in a relay's order.
+fn write_forwarding_lines(host: &[u8], scheme: &str, out: &mut Vec<u8>) {
     write_line(out, "X-Forwarded-Proto", scheme.as_bytes());
     write_line(out, "X-Forwarded-Host", host);
     let named = std::str::from_utf8(host).ok().and_then(authority::split);
@@ -113,7 +111,7 @@ pub(super) fn write(host: &[u8], scheme: &str, out: &mut Vec<u8>) {
 }
 
 /// A `Forwarded` line (RFC 7239) with this host and scheme wherever it has others; none where a quote does not end.
-pub(super) fn rewritten(value: &[u8], host: &[u8], scheme: &str) -> Option<Vec<u8>> {
+fn rewritten_forwarded(value: &[u8], host: &[u8], scheme: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(value.len() + host.len());
     for (at, element) in split(value, b',')?.into_iter().enumerate() {
         out.extend_from_slice(if at == 0 { b"" } else { b", " });
@@ -317,7 +315,7 @@ mod tests {
         );
         let renamed = "Host: 127.0.0.1:9001\r\nX-Forwarded-Host: shop.example\r\n";
         assert_eq!(written(renamed, url), shop("https", "443"));
-        // Nothing is known that could be said.
+        // The scheme is unknown here.
         assert_eq!(
             written("Host: shop.example\r\n", ""),
             "Host: shop.example||"
@@ -329,7 +327,7 @@ mod tests {
         );
     }
 
-    /// It has the relay's lines, and one name in all of them.
+    /// The request has the relay's lines, with one name in all of them.
     #[test]
     fn the_question_about_health_is_a_visitors() {
         let asked = |mode: &str, server: ServerKind| {
@@ -374,7 +372,7 @@ mod tests {
     #[test]
     fn a_forwarded_line_has_the_name_wherever_it_names_one() {
         let rewritten = |value: &str| {
-            let value = rewritten(value.as_bytes(), b"a:1", "http");
+            let value = rewritten_forwarded(value.as_bytes(), b"a:1", "http");
             value.map(|value| String::from_utf8(value).unwrap())
         };
         for (value, expected) in [

@@ -1,4 +1,4 @@
-//! The one name and scheme by which an application is asked, and which addresses are its own. Text in, text out.
+//! Name and scheme for requests to an application, and the addresses that are its own. Text in, text out.
 //!
 //! An application compares what it hears of itself: Rails checks `X-Forwarded-Host` as it does `Host`, and `Origin`
 //! against the scheme in `X-Forwarded-Proto`; Django checks `Origin` against `Host` and its own scheme; Express, Symfony
@@ -30,6 +30,8 @@ use crate::net::authority::{authority, bracketed};
 pub const VISITORS_HOST: &str = "visitor";
 /// Setting of one that is asked by its own address.
 pub const TARGETS_HOST: &str = "target";
+/// The default ports of `http` and `https`.
+const DEFAULT_PORTS: [(&str, u16); 2] = [("http", 80), ("https", 443)];
 
 /// Server that visitors come through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +41,7 @@ pub(crate) enum ServerKind {
     Foreign,
 }
 
-/// By which name an application is asked, and the addresses that stand for one another at its two sides.
+/// Names for requests to an application, and the addresses of its two sides that stand for one another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Naming {
     /// The `Host` that it gets; none for the visitor's own.
@@ -240,25 +242,22 @@ impl Naming {
     }
 }
 
-/// The default ports of `http` and `https`.
-const DEFAULT_PORTS: [(&str, u16); 2] = [("http", 80), ("https", 443)];
-
 /// Scheme, host and port (RFC 6454), in one spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WebOrigin {
-    pub(super) scheme: &'static str,
-    pub(super) host: String,
-    pub(super) port: u16,
+struct WebOrigin {
+    scheme: &'static str,
+    host: String,
+    port: u16,
 }
 
 impl WebOrigin {
-    pub(super) fn new(scheme: &'static str, host: &str, port: u16) -> WebOrigin {
+    fn new(scheme: &'static str, host: &str, port: u16) -> WebOrigin {
         let host = spelled(host);
         WebOrigin { scheme, host, port }
     }
 }
 
-/// A host as it is compared: all names and addresses of this machine's loopback are one.
+/// Returns a host for comparison: all names and addresses of this machine's loopback are one.
 pub(super) fn spelled(host: &str) -> String {
     if authority::is_loopback(host) {
         return "localhost".to_owned();
@@ -275,7 +274,7 @@ pub(super) fn default_port(scheme: &str) -> Option<u16> {
 }
 
 /// `Host` header of an address: without the port if it is the scheme's default (RFC 9110 section 7.2).
-pub(super) fn host_of(scheme: &str, host: &str, port: u16) -> String {
+fn host_of(scheme: &str, host: &str, port: u16) -> String {
     if default_port(scheme) == Some(port) {
         bracketed(host).into_owned()
     } else {
@@ -283,7 +282,7 @@ pub(super) fn host_of(scheme: &str, host: &str, port: u16) -> String {
     }
 }
 
-pub(super) fn scheme_of(origin: &str) -> &'static str {
+fn scheme_of(origin: &str) -> &'static str {
     if origin.starts_with("https:") {
         "https"
     } else {
@@ -291,9 +290,9 @@ pub(super) fn scheme_of(origin: &str) -> &'static str {
     }
 }
 
-/// The scheme in a link, in lower case, none where it has that of the page; and what follows `//`. None for a link that
-/// names no host, or one that is neither.
-pub(super) fn split_scheme(link: &[u8]) -> Option<(Option<&'static str>, &[u8])> {
+/// Splits a link into its scheme, in lower case, and the part after `//`. The scheme is none if the link has that of
+/// the page; the result is none for a link that names no host or is neither.
+fn split_scheme(link: &[u8]) -> Option<(Option<&'static str>, &[u8])> {
     if let Some(after) = link.strip_prefix(b"//") {
         return Some((None, after));
     }
@@ -306,7 +305,7 @@ pub(super) fn split_scheme(link: &[u8]) -> Option<(Option<&'static str>, &[u8])>
 }
 
 /// The host with its port in what follows `//` in a link, and the rest.
-pub(super) fn split_host(after: &[u8]) -> Option<(&str, &[u8])> {
+fn split_host(after: &[u8]) -> Option<(&str, &[u8])> {
     let is_end = |byte: &u8| matches!(byte, b'/' | b'?' | b'#' | b'\\');
     let end = after.iter().position(is_end).unwrap_or(after.len());
     let (named, rest) = after.split_at_checked(end)?;
@@ -314,7 +313,7 @@ pub(super) fn split_host(after: &[u8]) -> Option<(&str, &[u8])> {
 }
 
 /// Splits the setting `host_header` into its scheme, if there is one, and the name.
-pub(super) fn split_host_setting(name: &str) -> (Option<&'static str>, &str) {
+fn split_host_setting(name: &str) -> (Option<&'static str>, &str) {
     let named = DEFAULT_PORTS.iter().find_map(|(scheme, _)| {
         let name = name.strip_prefix(scheme)?.strip_prefix("://")?;
         Some((Some(*scheme), name))
@@ -323,7 +322,7 @@ pub(super) fn split_host_setting(name: &str) -> (Option<&'static str>, &str) {
 }
 
 /// `scheme://host[:port]` of a site's URL, as browsers write it.
-pub(super) fn of_site(url: &str) -> Option<String> {
+fn of_site(url: &str) -> Option<String> {
     let (scheme, after) = split_scheme(url.as_bytes())?;
     let scheme = scheme?;
     let (named, _) = split_host(after)?;

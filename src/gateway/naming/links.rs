@@ -1,5 +1,5 @@
-//! Rewrites what an application that is asked by another name than the site's says of itself, for visitors, and what
-//! their browsers say of the site, for it. Text in, text out.
+//! Addresses in header lines: in answers, the application's own become the site's for visitors; in requests, the site's
+//! become the application's. Text in, text out.
 
 use super::host_header::Naming;
 
@@ -13,7 +13,7 @@ const LINKS: [&str; 7] = [
     "x-inertia-location",
     "turbolinks-location",
 ];
-/// Lines of a request that are an address of the site: the page that asks, and where WebDAV moves something to.
+/// Lines of a request that are an address of the site: the asking page, and the destination of a WebDAV move.
 const ADDRESSES: [&str; 4] = ["referer", "destination", "hx-current-url", "x-xhr-referer"];
 
 impl Naming {
@@ -84,7 +84,7 @@ impl Naming {
             out.push(*byte);
             rest = after;
             if *byte == b'<' && !is_quoted {
-                // One that does not end is none, and nothing follows it.
+                // A link that does not end is none, and nothing follows it.
                 let end = after.iter().position(|byte| *byte == b'>')?;
                 let (link, after) = after.split_at_checked(end)?;
                 let site = self.to_site(link);
@@ -122,7 +122,7 @@ mod tests {
             ("HTTP://10.0.0.5:3000", site.to_owned()),
             ("http://10.0.0.5:3000?x", format!("{site}?x")),
             ("//10.0.0.5:3000/a", format!("{site}/a")),
-            // As an application says that heard X-Forwarded-Proto.
+            // Links of an application that heard X-Forwarded-Proto.
             ("https://10.0.0.5:3000/a", format!("{site}/a")),
         ] {
             assert_eq!(location(&target, link), expected, "{link}");
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// Also of an application that is asked by the site's name, and takes itself for one without TLS.
+    /// The rule holds also for an application that is asked by the site's name and does not know of its TLS.
     #[test]
     fn a_link_to_the_site_has_the_sites_scheme() {
         let site = "https://shop.relay.example";

@@ -1,4 +1,4 @@
-//! The one name by which an application is asked, and the way back from it. Text in, text out.
+//! Host name for requests to an application, and the way back from it to the site. Text in, text out.
 
 mod head;
 mod host_header;

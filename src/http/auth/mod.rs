@@ -16,9 +16,7 @@ mod signed;
 
 pub(crate) use rate_limiter::{RateLimiter, WhenFull};
 pub use sign_in::Code;
-pub(crate) use sign_in::sha256;
-pub(crate) use sign_in::{Lifetime, SignIn, SignInOutcome};
-pub(crate) use sign_in::{SignInFields, same_site};
+pub(crate) use sign_in::{Lifetime, SignIn, SignInFields, SignInOutcome, same_site, sha256};
 pub use signed::CookieKey;
 #[cfg(test)]
 pub(crate) use signed::tests::of_form_1;

@@ -1,4 +1,4 @@
-//! How often a minute one source may do something.
+//! Limits on how many times a minute one source may do something.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -19,8 +19,8 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 pub(crate) enum WhenFull {
     /// The source that has been silent for longest is forgotten: a flood from many addresses keeps no other out.
     Forget,
-    /// While all of them are recent, a call from any other is one too many: a flood from many addresses gets no more
-    /// tries than theirs.
+    /// A call from a new source is one too many while all known ones are recent: a flood from many addresses gets no
+    /// more tries than these.
     Refuse,
 }
 
@@ -47,7 +47,7 @@ impl RateLimiter {
         }
     }
 
-    /// Counts a call; the time to wait where it is one too many, which is not counted.
+    /// Counts a call, or returns the time to wait; a call over the limit is not counted.
     pub(crate) fn count(&self, source: IpAddr, now: Instant) -> Result<(), Duration> {
         let source = http::source(source);
         let mut calls = self.calls.lock();

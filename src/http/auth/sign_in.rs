@@ -1,4 +1,4 @@
-//! Sign-ins: a right code is exchanged for a signed cookie.
+//! Sign-ins: the fields that bring a code, the code, and the signed cookie in exchange for it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,6 +22,10 @@ const WRONG_CODES: usize = crate::limits::WRONG_CODES;
 const RENEWED_AFTER: u64 = 60;
 /// Visitors who are remembered as ended. Default 1,024, 120 KiB.
 const MAX_ENDED: usize = 1024;
+/// Bytes of a path that a sign-in leads on to. Default 2048; a longer one is not kept.
+const MAX_NEXT: usize = 2048;
+/// Bytes of a SHA-256 digest.
+const DIGEST: usize = digest::SHA256_OUTPUT_LEN;
 
 /// Start of a cookie's lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +39,11 @@ pub(crate) enum Lifetime {
 /// Result of a code.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SignInOutcome {
-    /// It was right; the value is for `Set-Cookie`.
+    /// The code was right; the value is for `Set-Cookie`.
     SignedIn(String),
-    /// It was wrong.
+    /// The code was wrong.
     WrongCode,
-    /// It was wrong, and so were too many before it: the time until another may be tried.
+    /// The code was wrong, and so were too many before it: the time to wait before the next one.
     TooMany(Duration),
 }
 
@@ -59,9 +63,9 @@ pub(crate) struct SignIn {
 /// Visitors whose sign-in ended before its time.
 #[derive(Default)]
 struct EndedSignIns {
-    /// By visitor: the end of the last value given, in seconds since 1970.
+    /// End of the last value that was given to each visitor, in seconds since 1970.
     until: HashMap<String, u64>,
-    /// Nothing that ends by then is valid: it may be of a visitor whose note was dropped.
+    /// Time up to which ended values are refused: they may be of visitors whose note was dropped.
     floor: u64,
 }
 
@@ -78,8 +82,8 @@ impl SignIn {
         }
     }
 
-    /// The cookie's name. Of who comes by `https` no other is to be looked at: any server of this host name can set
-    /// the plain one.
+    /// Returns the cookie's name. Of visitors who come by `https` the plain one is never read: any server of this host
+    /// name can set it.
     pub(crate) fn cookie(&self, is_secure: bool) -> &str {
         let [plain, prefixed] = &self.names;
         if is_secure { prefixed } else { plain }
@@ -118,12 +122,12 @@ impl SignIn {
         }
     }
 
-    /// The value of a new cookie; also that of a link, which opens another scope than cookies.
+    /// Returns the value of a new cookie; also that of a link, which opens another scope than cookies.
     pub(crate) fn give(&self, scope: &Scope, now: Clocks) -> String {
         self.key.give(&new_id(), scope, now)
     }
 
-    /// The value for `Set-Cookie` that moves the end of a sign-in, if its time counts from this request.
+    /// Returns the `Set-Cookie` value that moves the end of a sign-in, if its time counts from this request.
     pub(crate) fn renewed(&self, of: &Visitor, is_secure: bool, now: Clocks) -> Option<String> {
         let left = of.end.saturating_sub(self.key.seconds(now));
         let is_due = left + RENEWED_AFTER <= SIGNED_IN_FOR.as_secs();
@@ -133,7 +137,7 @@ impl SignIn {
         })
     }
 
-    /// Ends what a visitor has: a sign-in, or a link that was opened. False if it has ended already.
+    /// Ends a visitor's sign-in, or a link that was opened. False if it has ended already.
     pub(crate) fn end(&self, visitor: &Visitor, now: Clocks) -> bool {
         let now = self.key.seconds(now);
         let until = match self.lifetime {
@@ -162,8 +166,8 @@ impl EndedSignIns {
         visitor.end <= self.floor || self.until.contains_key(&visitor.id)
     }
 
-    /// Remembers a visitor; false for one who has ended already. Of too many, the note that ends first is dropped. Whatever
-    /// ends no later than a dropped note is refused from then on, also if the clock is set back.
+    /// Remembers a visitor; false for one who has ended already. Of too many, the note that ends first is dropped.
+    /// Values that end no later than a dropped note are refused from then on, even if the clock is set back.
     fn note(&mut self, visitor: &Visitor, until: u64, now: u64) -> bool {
         if self.has(visitor) {
             return false;
@@ -179,22 +183,19 @@ impl EndedSignIns {
     }
 }
 
-/// Bytes of a path that a sign-in leads on to. Default 2048; a longer one is not kept.
-const MAX_NEXT: usize = 2048;
-
 /// Fields of a query or a form. The code may be entered as the whole link that carries it, which is read as well.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SignInFields {
-    /// The code, where there is one.
+    /// The code, if there is one.
     pub(crate) code: Option<String>,
-    /// The application that is named.
+    /// ID of the application that is named.
     pub(crate) app_id: Option<String>,
-    /// Where it leads on to, the best first; not checked.
+    /// Paths after the sign-in, the best first; not checked.
     pub(crate) next: Vec<String>,
 }
 
 impl SignInFields {
-    /// From a query, or the body of a form.
+    /// Reads a query, or the body of a form.
     pub(crate) fn parse(encoded: &str) -> Result<Self, Refusal> {
         let mut fields = form_fields(encoded)?;
         let code = take(&mut fields, "code");
@@ -207,7 +208,7 @@ impl SignInFields {
         })
     }
 
-    /// From what was entered for a code: the code, or the whole link that carries it.
+    /// Reads the text that was entered for a code: the code, or the whole link that contains it.
     fn of_code(text: &str) -> Self {
         let text = text.trim();
         let query = text.split_once('?').map(|(_, rest)| rest);
@@ -228,7 +229,7 @@ impl SignInFields {
         }
     }
 
-    /// The code of a `POST`'s form, an empty one where the form has none, or of the query of any other request.
+    /// Returns the code of a `POST`'s form, empty if the form has none, or of the query of any other request.
     pub(crate) fn code_of(request: &Request) -> Option<String> {
         if *request.method() != Method::Post {
             return request.query("code").and_then(Self::code_in);
@@ -238,7 +239,7 @@ impl SignInFields {
         Some(fields.code.unwrap_or_default())
     }
 
-    /// The code in what was entered for one.
+    /// Returns the code in the text that was entered for one.
     pub(crate) fn code_in(text: &str) -> Option<String> {
         Self::of_code(text).code
     }
@@ -249,17 +250,13 @@ fn take(fields: &mut Vec<(String, String)>, name: &str) -> Option<String> {
     Some(fields.remove(at).1)
 }
 
-/// A path with its query, as it stands in a request, where every browser takes it for one of the
-/// same site. Browsers read `\` as `/`, leave out tabs and line breaks, and take what follows `//` for
-/// another host.
+/// Returns a path with its query, as it stands in a request, if every browser takes it for one of the same site.
+/// Browsers read `\` as `/`, leave out tabs and line breaks, and take the part after `//` for another host.
 pub(crate) fn same_site(next: &str) -> Option<&str> {
     let plain = |b: u8| b.is_ascii_graphic() && b != b'\\';
     let is_path = next.starts_with('/') && !next.starts_with("//");
     (is_path && next.len() <= MAX_NEXT && next.bytes().all(plain)).then_some(next)
 }
-
-/// Bytes of a SHA-256 digest.
-const DIGEST: usize = digest::SHA256_OUTPUT_LEN;
 
 /// A code that lets its holder in; only its SHA-256 digest is kept.
 pub struct Code([u8; DIGEST]);
@@ -280,10 +277,10 @@ impl Code {
         &self.0
     }
 
-    /// True if `given` is the code. Digests are compared in constant time: neither the place of a difference nor the
-    /// length shows in it.
+    /// True if `given` is the code. Digests are compared in constant time, so the time shows neither the place of a
+    /// difference nor the length.
     pub(crate) fn is(&self, given: &str) -> bool {
-        // An HMAC is what ring compares in constant time; its key does not matter.
+        // ring compares HMACs in constant time; the key does not matter.
         let key = hmac::Key::new(hmac::HMAC_SHA256, &[]);
         let expected = hmac::sign(&key, &self.0);
         let given = sha256(&[given.as_bytes()]);
@@ -322,7 +319,7 @@ mod tests {
         Scope::new([7; 32], 0)
     }
 
-    /// So many seconds after a moment, by both clocks.
+    /// Returns the moment so many seconds later, by both clocks.
     fn after(start: Clocks, seconds: u64) -> Clocks {
         let passed = Duration::from_secs(seconds);
         Clocks {

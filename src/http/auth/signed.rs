@@ -1,4 +1,4 @@
-//! Values that say what they open, and are signed: nobody keeps a note of one. Pure.
+//! Signed values that say what they open, so no list of them is kept. Pure.
 //!
 //! ```text
 //! 2.{end, seconds since 1970}.{visitor}.{link}.{generation}.{HMAC-SHA256 of the realm and of these}
@@ -32,14 +32,14 @@ const CAP: usize = 128;
 #[derive(Debug, Clone)]
 pub struct CookieKey {
     key: hmac::Key,
-    /// The clocks when it was made; none if several relays have it.
+    /// Clocks at its creation; none if several relays have it.
     pub(super) made: Option<Clocks>,
 }
 
 /// Scope of values, as it is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scope {
-    /// Digest of what must be the same as when the value was given.
+    /// Digest of the facts that must be the same as when the value was given.
     realm: [u8; 32],
     /// Another one ends all sign-ins.
     generation: u64,
@@ -67,7 +67,7 @@ impl CookieKey {
         }
     }
 
-    /// From a secret that all relays of a fleet have and nobody else.
+    /// Derives the key from a secret that only the relays of a fleet have.
     pub fn derived(secret: &[u8; 32]) -> Self {
         let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
         let key = hmac::sign(&secret, PURPOSE);
@@ -102,7 +102,7 @@ impl CookieKey {
             _ => return None,
         };
         let (end, now) = (end.parse().ok()?, self.seconds(now));
-        // None is given for longer, whoever signs it.
+        // No relay gives a value for longer.
         let is_current = now < end && end - now <= SIGNED_IN_FOR.as_secs() + CLOCKS;
         let tag = URL_SAFE_NO_PAD.decode(tag).ok().filter(|_| is_current)?;
         hmac::verify(&self.key, &scope.signed(said), &tag).ok()?;
@@ -132,8 +132,8 @@ impl Scope {
         Self { life, ..self }
     }
 
-    /// True if who signed in by this link, when the generation was this one, is signed in yet. The common code is the only
-    /// link.
+    /// True if a visitor who signed in by this link, at this generation, is still signed in. The common code is the
+    /// only link.
     fn admits(&self, link: &str, generation: &str) -> bool {
         link.is_empty() && generation.parse() == Ok(self.generation)
     }
@@ -153,7 +153,7 @@ pub(crate) mod tests {
         Scope::new([7; 32], 3)
     }
 
-    /// So much later by both clocks.
+    /// Returns a later moment, by both clocks.
     fn later(now: Clocks, passed: Duration) -> Clocks {
         Clocks {
             wall: now.wall + passed,

@@ -28,7 +28,7 @@ pub struct AnswerHead {
     pub reason: String,
     /// The header lines.
     pub headers: Headers,
-    /// How the body is delimited.
+    /// Framing of the body.
     pub framing: Framing,
 }
 
@@ -78,8 +78,8 @@ fn without_controls(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(clean)
 }
 
-/// A phrase that is not ASCII is replaced by the usual one: no client reads it (RFC 9112 section 4), and relays of
-/// earlier versions refuse it.
+/// Returns the phrase; one that is not ASCII is replaced by the usual one: no client reads it (RFC 9112 section 4), and
+/// relays of earlier versions refuse it.
 fn phrase(head: &[u8], sent: &str, status: u16) -> String {
     let is_plain = |line: &[u8]| line.iter().all(|byte| *byte != b'\t' && byte.is_ascii());
     let line = lines(head).next();
@@ -123,7 +123,7 @@ fn framing(
     }
 }
 
-/// The only length, in however many lines or list items it stands (RFC 9110 section 8.6).
+/// Returns the only length, however many lines or list items repeat it (RFC 9110 section 8.6).
 fn one_length(headers: &Headers) -> Result<Option<&[u8]>, Refusal> {
     let lines = headers.all("content-length");
     let mut values = lines
@@ -185,7 +185,7 @@ fn is_status_line(line: &[u8]) -> bool {
         && !phrase.iter().any(|byte| matches!(byte, 0 | b'\r'))
 }
 
-/// The name of a header line and what is wrong with it, if anything is.
+/// Returns the name of a header line and its fault, if it has one.
 fn line_fault(line: &[u8]) -> Option<(&[u8], &'static str)> {
     let end = line.iter().position(|byte| *byte == b':');
     let name = end.and_then(|end| line.get(..end)).unwrap_or_default();
@@ -210,7 +210,7 @@ fn line_fault(line: &[u8]) -> Option<(&[u8], &'static str)> {
     Some((name, why))
 }
 
-/// The beginning of it, fit to be shown.
+/// Returns the beginning of a text, fit to be shown.
 fn quoted(text: &[u8]) -> String {
     let shown = text.get(..QUOTED).unwrap_or(text);
     let more = if shown.len() < text.len() { "…" } else { "" };

@@ -12,11 +12,15 @@ const MAX_TRAILER: u16 = 4096;
 const MAX_SIZE_DIGITS: u8 = 16;
 /// The largest chunk: no more than a signed reader takes.
 const MAX_SIZE: u64 = u64::MAX >> 1;
+const NEXT_CHUNK: BodyState = BodyState::Size {
+    value: 0,
+    digits: 0,
+};
 
-/// How a body is delimited (RFC 9112 section 6).
+/// Framing of a body (RFC 9112 section 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// This many bytes.
+    /// So many bytes.
     Length(u64),
     /// Chunks.
     Chunked,
@@ -30,7 +34,7 @@ pub struct Body {
     state: BodyState,
     /// True if chunks may have lines that end in a line feed alone, and spaces behind their sizes.
     is_answer: bool,
-    /// Trailer lines so far, where they are passed on.
+    /// Trailer lines so far, if they are passed on.
     trailers: Option<Vec<u8>>,
 }
 
@@ -66,7 +70,7 @@ enum BodyState {
 pub struct BodyStep {
     /// Bytes of the input that belong to the body and its framing.
     pub consumed: usize,
-    /// Which of them are the body itself.
+    /// Range of the body itself among them.
     pub data: Range<usize>,
 }
 
@@ -86,8 +90,8 @@ impl Body {
         }
     }
 
-    /// One of an application, in the chunks that every other proxy reads: some servers pad sizes, others end lines in a
-    /// line feed alone. [`Body::copy_plain`] makes them regular.
+    /// Makes the body of an application's answer, in the chunks that every other proxy reads: some servers pad sizes,
+    /// others end lines in a line feed alone. [`Body::copy_plain`] makes them regular.
     pub fn of_answer(framing: Framing) -> Body {
         Body {
             is_answer: true,
@@ -95,7 +99,7 @@ impl Body {
         }
     }
 
-    /// One whose trailers [`Body::copy_plain`] passes on.
+    /// Makes [`Body::copy_plain`] pass the trailers on.
     pub fn with_trailers(self) -> Body {
         Body {
             trailers: Some(Vec::new()),
@@ -135,8 +139,8 @@ impl Body {
         })
     }
 
-    /// How much of `input` belongs to the body and its framing, and whether it must be
-    /// copied: chunk extensions, trailers or irregular lines are a part of it.
+    /// Returns the number of bytes of `input` that belong to the body and its framing, and if they must be copied
+    /// because chunk extensions, trailers or irregular lines are among them.
     pub fn follow(&mut self, input: &[u8]) -> Result<(usize, bool), Refusal> {
         let mut at = 0;
         let mut has_extras = self.trailers.as_ref().is_some_and(|held| !held.is_empty());
@@ -282,11 +286,6 @@ impl Body {
         })
     }
 }
-
-const NEXT_CHUNK: BodyState = BodyState::Size {
-    value: 0,
-    digits: 0,
-};
 
 fn size_digit(value: u64, digits: u8, byte: u8) -> Result<BodyState, Refusal> {
     let digit = char::from(byte).to_digit(16).map(u64::from);

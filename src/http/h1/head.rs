@@ -1,4 +1,4 @@
-//! Heads of requests and responses: bytes in, a parsed head or a refusal out.
+//! Heads of requests, header lines, and decoded targets: bytes in, a parsed head or a refusal out.
 //!
 //! `httparse` tokenises; the strictness is here. It runs on complete heads only, found by
 //! [`HeadScan`], whose verdict is the same however the bytes arrive.
@@ -34,8 +34,9 @@ pub struct HeadScan {
 pub type HeadRange = std::ops::Range<usize>;
 
 impl HeadScan {
-    /// For the answer of an application. It also takes what every other proxy passes on: lines that end in a line feed
-    /// alone, control characters, and a phrase that is not ASCII. `AnswerHead::parse` makes them regular.
+    /// Makes the scan of an application's answer. It also takes the irregularities that every other proxy passes on:
+    /// lines that end in a line feed alone, control characters, and a phrase that is not ASCII. `AnswerHead::parse`
+    /// makes them regular.
     pub fn of_answer() -> HeadScan {
         HeadScan {
             is_answer: true,
@@ -55,7 +56,7 @@ impl HeadScan {
             if self.seen >= cap {
                 return Err(self.too_large());
             }
-            // Most bytes of a line need no more than a look.
+            // Most bytes of a line only need to be looked at.
             let most = fresh.get(..cap - self.seen).unwrap_or(fresh);
             let plain = if self.after_cr { 0 } else { visible(most) };
             self.seen += plain;
@@ -80,8 +81,8 @@ impl HeadScan {
         self.seen > 0
     }
 
-    /// A byte that is not visible ASCII, or follows a carriage return. True at the end of the empty line that ends the
-    /// head.
+    /// Takes a byte that is not visible ASCII, or follows a carriage return. True at the end of the empty line that
+    /// ends the head.
     fn byte(&mut self, byte: u8) -> Result<bool, Refusal> {
         match (byte, self.after_cr) {
             (b'\n', after_cr) if after_cr || self.is_answer => return self.line_end(),
@@ -116,7 +117,7 @@ impl HeadScan {
     }
 }
 
-/// How many bytes of visible ASCII, and spaces, `input` begins with.
+/// Number of bytes of visible ASCII and spaces at the beginning of `input`.
 fn visible(input: &[u8]) -> usize {
     let is_visible = |byte: &&u8| matches!(byte, b' '..=b'~');
     input.iter().take_while(is_visible).count()
@@ -137,10 +138,10 @@ pub struct Headers(Box<Lines>);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Lines {
-    /// All of them, one behind the other: each request has many lines, and room for each costs more than a look at all.
+    /// Names of all lines in one text: each request has many lines, and a buffer for each costs more than a search.
     names: String,
     values: Vec<u8>,
-    /// Where the name and the value of each line end.
+    /// End of the name and of the value of each line.
     ends: Vec<(usize, usize)>,
 }
 
@@ -152,7 +153,7 @@ impl Headers {
             .map(|(_, value)| value)
     }
 
-    /// The only value of `name`, `None` when there is none, an error when there are more.
+    /// Returns the only value of `name`, `None` if there is none, an error if there are several.
     pub fn only<'a>(&'a self, name: &'a str) -> Result<Option<&'a [u8]>, MoreThanOne> {
         let mut values = self.all(name);
         let first = values.next();
@@ -204,11 +205,11 @@ impl Headers {
     }
 }
 
-/// A header that may be there only once is there more than once.
+/// Error for a header that may occur only once and occurs several times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoreThanOne;
 
-/// A request head that is well formed. Whether it may pass is the server's matter (`policy`).
+/// A request head that is well formed. The server's `policy` decides if it may pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The method, a token.
@@ -221,7 +222,7 @@ pub struct Head {
     pub version: Version,
     /// The header lines.
     pub headers: Headers,
-    /// How the body is delimited.
+    /// Framing of the body.
     pub framing: Framing,
     /// True if the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
@@ -257,7 +258,7 @@ impl Head {
     }
 }
 
-/// RFC 9112 section 3: 501 for a method that is longer than any that is served.
+/// RFC 9112 section 3: 501 for a method that is longer than all served ones.
 fn method(name: &str) -> Result<String, Refusal> {
     if name.len() > MAX_METHOD {
         return Err(Refusal::new(501, "the method's name is too long"));
@@ -307,7 +308,7 @@ fn target(method: &str, raw: &str) -> Result<(String, Option<String>), Refusal> 
     Ok((format!("{slash}{path}"), Some(authority.to_owned())))
 }
 
-/// RFC 9112 section 6. Everything that two readers could read differently is refused.
+/// RFC 9112 section 6. Refuses everything that two readers could read differently.
 fn request_framing(headers: &Headers, version: Version) -> Result<Framing, Refusal> {
     let coding = headers
         .only("transfer-encoding")
@@ -366,8 +367,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Decodes a target in origin form. What could name the same place in two ways is
-    /// refused: encoded slashes, dot segments, empty segments, control characters.
+    /// Decodes a target in origin form. Refuses forms that could name the same place in two ways: encoded slashes, dot
+    /// segments, empty segments, control characters.
     pub fn parse(raw: &str) -> Result<Target, Refusal> {
         let (path, query) = raw.split_once('?').unwrap_or((raw, ""));
         Ok(Target {

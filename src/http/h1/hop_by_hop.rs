@@ -1,4 +1,5 @@
-//! Header lines that end at the next hop: the one list for both directions of every proxy here.
+//! Header lines that end at the next hop, trailers, and upgrades to other protocols: the same rules for every proxy
+//! here.
 
 use httparse::{EMPTY_HEADER, Status, parse_headers};
 
@@ -18,6 +19,40 @@ pub const HOP_BY_HOP: [&str; 9] = [
     "transfer-encoding",
     "content-length",
 ];
+/// Trailer lines of an answer. Default 32.
+const MOST: usize = crate::limits::ANSWER_TRAILERS;
+/// Fields that may not be trailers (RFC 9110 section 6.5.1), as they mean something only before the body: framing and
+/// routing, authentication, cookies, reading, keeping and protecting the content.
+#[rustfmt::skip]
+const FORBIDDEN: &[&str] = &[
+    "host", "authorization", "www-authenticate", "authentication-info", "set-cookie", "set-cookie2", "cookie",
+    "clear-site-data", "strict-transport-security", "content-security-policy", "content-security-policy-report-only",
+    "x-frame-options", "x-content-type-options", "content-encoding", "content-type", "content-range",
+    "content-disposition", "content-location", "content-language", "age", "cache-control", "date", "expires",
+    "location", "refresh", "retry-after", "vary", "warning", "alt-svc", "status", "server",
+];
+/// Families of such fields, by how their names begin.
+const FORBIDDEN_FAMILIES: [&str; 6] = [
+    "access-control-",
+    "cross-origin-",
+    "proxy-",
+    "sec-",
+    "x-forwarded-",
+    "x-postern-",
+];
+/// Protocol of a WebSocket.
+const WEBSOCKET: &str = "websocket";
+/// Protocols that a connection may change to: browsers; Tailscale's control protocol and its relays; Docker and others
+/// that attach to a process; kubectl.
+pub const PASSED: [&str; 5] = [
+    WEBSOCKET,
+    "tailscale-control-protocol",
+    "DERP",
+    "tcp",
+    "SPDY/3.1",
+];
+/// Offer of a protocol that is ignored.
+const IGNORED: &str = "h2c";
 
 /// True if a line of this name belongs to one connection, or frames the message.
 pub fn is_hop_by_hop(name: &str) -> bool {
@@ -50,41 +85,19 @@ pub fn write_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Trailer lines of an answer. Default 32.
-const MOST: usize = crate::limits::ANSWER_TRAILERS;
-/// Fields that mean something only before the body (section 6.5.1): framing and routing, authentication, cookies, how
-/// the content is read, kept and protected.
-#[rustfmt::skip]
-const FORBIDDEN: &[&str] = &[
-    "host", "authorization", "www-authenticate", "authentication-info", "set-cookie", "set-cookie2", "cookie",
-    "clear-site-data", "strict-transport-security", "content-security-policy", "content-security-policy-report-only",
-    "x-frame-options", "x-content-type-options", "content-encoding", "content-type", "content-range",
-    "content-disposition", "content-location", "content-language", "age", "cache-control", "date", "expires",
-    "location", "refresh", "retry-after", "vary", "warning", "alt-svc", "status", "server",
-];
-/// Families of such fields, by how their names begin.
-const FORBIDDEN_FAMILIES: [&str; 6] = [
-    "access-control-",
-    "cross-origin-",
-    "proxy-",
-    "sec-",
-    "x-forwarded-",
-    "x-postern-",
-];
-
 /// True if the client of this request takes trailers.
-pub fn are_wanted(head: &Head) -> bool {
+pub fn wants_trailers(head: &Head) -> bool {
     head.version == Version::Http11 && head.headers.lists("te", "trailers")
 }
 
-/// Writes those of these lines that pass; none where one of them is malformed.
-pub fn write(lines: &[u8], passes: &dyn Fn(&str) -> bool, out: &mut Vec<u8>) {
+/// Writes the trailer lines that pass; none if one of them is malformed.
+pub fn write_trailers(lines: &[u8], passes: &dyn Fn(&str) -> bool, out: &mut Vec<u8>) {
     let mut room = [EMPTY_HEADER; MOST];
     let whole = [lines, b"\r\n"].concat();
     let Ok(Status::Complete((_, parsed))) = parse_headers(&whole, &mut room) else {
         return;
     };
-    for line in parsed.iter().filter(|line| is_allowed(line.name)) {
+    for line in parsed.iter().filter(|line| may_be_trailer(line.name)) {
         if passes(line.name) {
             write_line(out, line.name, line.value.trim_ascii());
         }
@@ -92,19 +105,19 @@ pub fn write(lines: &[u8], passes: &dyn Fn(&str) -> bool, out: &mut Vec<u8>) {
 }
 
 /// The names in `Trailer` that may be trailers.
-pub fn announced(headers: &Headers) -> Vec<u8> {
+pub fn announced_trailers(headers: &Headers) -> Vec<u8> {
     let names = headers
         .all("trailer")
         .flat_map(|value| value.split(|byte| *byte == b','));
     let names = names.filter_map(|name| std::str::from_utf8(name.trim_ascii()).ok());
     let names: Vec<&str> = names
-        .filter(|name| !name.is_empty() && is_allowed(name))
+        .filter(|name| !name.is_empty() && may_be_trailer(name))
         .collect();
     names.join(", ").into_bytes()
 }
 
 /// True if a field of this name may be a trailer.
-pub fn is_allowed(name: &str) -> bool {
+pub fn may_be_trailer(name: &str) -> bool {
     let begins = |family: &&str| {
         let begin = name.get(..family.len());
         begin.is_some_and(|begin| begin.eq_ignore_ascii_case(family))
@@ -115,39 +128,24 @@ pub fn is_allowed(name: &str) -> bool {
         && !FORBIDDEN_FAMILIES.iter().any(begins)
 }
 
-// Protocols that a connection may change to (RFC 9110 section 7.8): the one list for both ends of a tunnel.
-//
-// h2c and TLS never pass: many requests would follow on one connection that nobody here reads, past codes and networks.
-// A server may ignore `Upgrade`, and clients that offer h2c expect that (`curl --http2`): such a request passes as an
-// ordinary one. Everything else is refused by name, as its client would wait in vain.
+// Protocols that a connection may change to (RFC 9110 section 7.8). h2c and TLS never pass: many requests would follow
+// on one connection that no proxy here reads, past codes and networks. A server may ignore `Upgrade`, and clients that
+// offer h2c expect that (`curl --http2`): such a request passes as an ordinary one. Everything else is refused by name,
+// as its client would wait in vain.
 
-/// WebSocket.
-const WEBSOCKET: &str = "websocket";
-/// Protocols that pass: browsers; Tailscale's control protocol and its relays; Docker and others that attach to a
-/// process; kubectl.
-pub const PASSED: [&str; 5] = [
-    WEBSOCKET,
-    "tailscale-control-protocol",
-    "DERP",
-    "tcp",
-    "SPDY/3.1",
-];
-/// Offers that are ignored.
-const IGNORED: &str = "h2c";
-
-/// Result of looking at a request's `Upgrade`.
+/// Upgrade that a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Upgrade {
     /// An ordinary request, or an offer that is ignored.
     None,
-    /// It asks for this protocol, which passes.
+    /// A protocol that passes.
     To(&'static str),
-    /// It asks for another one.
+    /// Any other protocol.
     Refused(String),
 }
 
 impl Upgrade {
-    /// Reads that of a request.
+    /// Reads a request's upgrade.
     pub fn of(head: &Head) -> Upgrade {
         let headers = &head.headers;
         if head.version == Version::Http10 || !headers.lists("connection", "upgrade") {
@@ -172,7 +170,7 @@ impl Upgrade {
         }
     }
 
-    /// The protocol that passes.
+    /// Returns the protocol of a request if it passes.
     pub fn passed(head: &Head) -> Option<&'static str> {
         match Upgrade::of(head) {
             Upgrade::To(protocol) => Some(protocol),
@@ -181,8 +179,8 @@ impl Upgrade {
     }
 }
 
-/// True if a request of this method and body may ask for it. A WebSocket begins with a GET (RFC 6455 section 4.1); Docker
-/// sends a body along, of which the end must be known.
+/// True if a request of this method and body may ask for the protocol. A WebSocket begins with a GET (RFC 6455 section
+/// 4.1); Docker sends a body along, of which the end must be known.
 fn may_carry(head: &Head, protocol: &str) -> bool {
     match head.framing {
         Framing::Length(0) => protocol != WEBSOCKET || head.method == "GET",
@@ -197,7 +195,7 @@ mod tests {
 
     fn passed(lines: &str) -> String {
         let mut out = Vec::new();
-        write(lines.as_bytes(), &|name| name != "X-Order", &mut out);
+        write_trailers(lines.as_bytes(), &|name| name != "X-Order", &mut out);
         String::from_utf8(out).unwrap()
     }
 

@@ -1,9 +1,9 @@
-//! Why a message is refused.
+//! Refusal of a malformed message.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why something that came in was refused, with the status that says so.
+/// Reason that a message was refused, with the status of the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The HTTP status of the answer.

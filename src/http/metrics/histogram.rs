@@ -1,9 +1,10 @@
-//! How many there were of each kind, and how long things took, in buckets.
+//! Counts by kind, and durations in buckets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds of the buckets, in microseconds, and as they are written: in seconds. What is over the last is in one more.
+/// Upper bounds of the buckets, in microseconds, and in seconds as they are written. Longer durations are in one more
+/// bucket.
 pub(super) const BOUNDS: [(u64, &str); 13] = [
     (1_000, "0.001"),
     (2_500, "0.0025"),
@@ -24,21 +25,21 @@ pub(super) const BOUNDS: [(u64, &str); 13] = [
 #[derive(Debug, Default)]
 pub(crate) struct Histogram {
     counts: [AtomicU64; BOUNDS.len() + 1],
-    /// All together, in microseconds.
+    /// Sum of all, in microseconds.
     micros: AtomicU64,
 }
 
 /// Counts of a histogram at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Durations {
-    /// How many there were in each bucket, and in none before.
+    /// Durations in each bucket that are in none before.
     pub(super) counts: [u64; BOUNDS.len() + 1],
-    /// All together, in microseconds.
+    /// Sum of all, in microseconds.
     pub(super) micros: u64,
 }
 
 impl Histogram {
-    /// One more.
+    /// Counts a duration.
     pub(crate) fn note(&self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let bucket = BOUNDS.iter().take_while(|(bound, _)| micros > *bound);
@@ -61,12 +62,12 @@ impl Histogram {
 }
 
 impl Durations {
-    /// How many there were.
+    /// Number of durations.
     pub(crate) fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// All together, in seconds.
+    /// Sum of all, in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         Duration::from_micros(self.micros).as_secs_f64()
     }

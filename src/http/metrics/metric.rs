@@ -1,4 +1,4 @@
-//! A page of metrics is made of tables, whose rows are these.
+//! Metrics, the tables of them that make a page, and the page's text; also the metrics of the process itself.
 
 use std::fmt;
 use std::fmt::{Display, Formatter, Write as _};
@@ -10,7 +10,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::histogram::{BOUNDS, Durations};
 
-/// A row: a metric, and how its values are read from `T`.
+/// The media type.
+pub(crate) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Row of a table: a metric, and the function that reads its values from `T`.
 pub(crate) struct Metric<T> {
     pub(super) family: Family,
     pub(super) read: Read<T>,
@@ -29,11 +32,11 @@ pub(crate) struct Family {
 
 /// Values of a metric of one thing.
 pub(crate) enum Values {
-    /// It has none.
+    /// No value.
     None,
     Whole(u64),
     Real(f64),
-    /// One for each value of this label.
+    /// A value for each value of this label.
     By(Text, Counts),
     Took(Durations),
 }
@@ -99,13 +102,10 @@ pub(crate) fn wide(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-/// The media type.
-pub(crate) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
 /// Names and values; the names differ from each other.
 pub(crate) type Labels<'a> = [(&'static str, &'a str)];
 
-/// A text in the making: families, each followed by its samples, which differ in their labels.
+/// Text of a page in the making: families, each followed by its samples, which differ in their labels.
 #[derive(Default)]
 pub(crate) struct Exposition(String);
 
@@ -200,7 +200,7 @@ fn escaped(value: &str) -> String {
     value.replace('\n', "\\n")
 }
 
-/// This process.
+/// Source of the metrics of this process.
 struct Process {
     /// `/proc/self/status`.
     status: String,
@@ -253,7 +253,7 @@ impl Process {
     }
 }
 
-/// Adds the version, and them; the process began to serve at `since`.
+/// Adds the version and the metrics of the process, which began to serve at `since`.
 pub(crate) fn add_process(page: &mut impl Page, since: SystemTime) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     page.add(&PROCESS, &Process { status, since });

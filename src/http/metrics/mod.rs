@@ -1,9 +1,10 @@
-//! Metrics for Prometheus, as every part of the program has them: how they are counted, declared and written.
+//! Metrics for Prometheus, for every part of the program: counting, declaring and writing them.
 
 mod histogram;
 mod metric;
 
 pub(crate) use histogram::{Durations, Histogram, Tally};
-pub(crate) use metric::add_process;
-pub(crate) use metric::{Counts, Family, Metric, Page, Values, counter, gauge, histogram, wide};
-pub(crate) use metric::{Exposition, MEDIA_TYPE};
+pub(crate) use metric::{
+    Counts, Exposition, Family, MEDIA_TYPE, Metric, Page, Values, add_process, counter, gauge,
+    histogram, wide,
+};

@@ -16,17 +16,16 @@ use crate::net::reset_when_closed;
 
 /// A non-blocking byte stream. Dropping it ends it; an end that came too early is an error to read.
 pub trait ByteStream: Read + Write + Send {
-    /// Nothing more will be written.
+    /// Ends the writing side.
     fn end_write(&mut self);
 
-    /// True if a write that would have waited may go on, though nothing wakes for it: a read has made room.
+    /// True if a write that would have waited can go on although nothing wakes for it: a read has made room.
     fn may_write(&self) -> bool {
         false
     }
 
-    /// One thread carries it with many others from now on: `waker` is woken when there is something to
-    /// read, nothing waits here, and what is written leaves with [`flush`](Write::flush). `None` ends
-    /// that. False where it cannot be done.
+    /// Puts the stream on a thread that carries many: `waker` is woken when there is something to read, nothing waits
+    /// here, and written bytes leave with [`flush`](Write::flush). `None` ends that. False if it is not possible.
     fn defer(&mut self, _waker: Option<Waker>) -> bool {
         false
     }
@@ -42,23 +41,24 @@ pub trait ByteStream: Read + Write + Send {
 
 /// The client's side of an exchange: its end is seen also while nothing is read.
 pub trait ClientStream: ByteStream {
-    /// Returns what to poll for, to learn which of these it is ready for: `IN`, `OUT`, `HUP` and [`READ_CLOSED`].
+    /// Returns the descriptors to poll, to learn which of these it is ready for: `IN`, `OUT`, `HUP` and
+    /// [`READ_CLOSED`].
     ///
     /// [`READ_CLOSED`]: crate::http::socket::READ_CLOSED
     fn watched(&mut self, flags: PollFlags) -> [(BorrowedFd<'_>, PollFlags); 2];
 
-    /// Returns what it is ready for, from what the poll said of both.
+    /// Returns the flags that it is ready for, from the poll of both descriptors.
     fn ready(&self, polled: [PollFlags; 2]) -> PollFlags;
 
-    /// True if nobody waits for an answer any more, as far as that is known without waiting.
+    /// True if nobody waits for an answer any more, as far as is known without waiting.
     fn has_left(&self) -> bool;
 
-    /// Another handle of the socket, for whoever goes on with it; an error where there is none.
+    /// Returns another handle of the socket, for its next owner; an error if there is none.
     fn socket(&self) -> io::Result<TcpStream> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Its drop breaks the connection off from now on, so that the client sees that something is missing.
+    /// Makes its drop break the connection off, so that the client sees that bytes are missing.
     fn breaks_off(&mut self);
 }
 
@@ -110,13 +110,14 @@ socket_stream!(TcpStream);
 socket_stream!(&TcpStream);
 socket_stream!(UnixStream);
 
-/// `flags`, or nothing to poll for.
+/// Returns `flags`, or nothing to poll for.
 pub(crate) fn only_if(wanted: bool, flags: PollFlags) -> PollFlags {
     if wanted { flags } else { PollFlags::empty() }
 }
 
-/// Polls a client and an upstream until `until`, for ever when that is `None`. What nothing is wanted of is left out: a
-/// closed one would wake for ever. Returns what the client's descriptors are ready for, and whether anything was.
+/// Polls a client and an upstream until `until`, for ever if that is `None`. A descriptor of which nothing is wanted is
+/// left out: a closed one would wake for ever. Returns the flags that the client's descriptors are ready for, and if
+/// anything was.
 pub(super) fn wait(
     client: [(BorrowedFd<'_>, PollFlags); 2],
     upstream: [(BorrowedFd<'_>, PollFlags); 2],

@@ -1,7 +1,7 @@
-//! One request and its answer: the only loop that moves both.
+//! One request and its answer: the only loop that moves both, and the request on its way.
 //!
-//! Nothing is read from one side while the other has not taken what was read before: so memory is
-//! bounded, and a slow side slows the other down.
+//! No byte is read from one side while the other has not taken the bytes before it: so memory is bounded, and a slow
+//! side slows the other down.
 
 use std::time::Instant;
 
@@ -34,24 +34,23 @@ pub(crate) struct Exchange<'e> {
     transfer: &'e mut Transfer,
 }
 
-/// How far an exchange is: all that is kept of it while no thread waits for it.
+/// Progress of an exchange: all that is kept of it while no thread waits for it.
 pub(crate) struct Transfer {
     request: RequestBody,
     answer: ResponseBody,
-    /// When the client was found to send nothing more.
+    /// Time at which the client was found to send nothing more.
     gone: Option<Instant>,
-    /// True if the answer began before the upstream had the whole request: then it may leave some
-    /// of it unread.
+    /// True if the answer began before the upstream had the whole request: the upstream may leave some of it unread.
     is_early: bool,
 }
 
 /// Result of a step without waiting.
 pub(crate) enum ExchangeStep {
-    /// It is over.
+    /// The exchange is over.
     Ended(Outcome),
-    /// The upstream has the request, and nothing else is waited for than what it says.
+    /// The upstream has the request, and only its answer is awaited.
     Quiet,
-    /// There is more to move, or somebody else to be waited for.
+    /// More bytes can move, or another side is awaited.
     Busy,
 }
 
@@ -71,7 +70,7 @@ enum LateSide {
 }
 
 impl Transfer {
-    /// Of a request with this `head`, of which nothing was sent.
+    /// Begins the transfer of a request with this `head`, before any byte was sent.
     pub(crate) fn new(head: &Head, request: RequestBody) -> Transfer {
         Transfer {
             answer: ResponseBody::new(ResponseHead::new(head), request.moved),
@@ -98,7 +97,7 @@ impl Transfer {
 }
 
 impl<'e> Exchange<'e> {
-    /// Goes on with `transfer`, from wherever it is.
+    /// Goes on with `transfer`, from its current point.
     pub(crate) fn new(
         client: &'e mut dyn Client,
         upstream: &'e mut dyn ByteStream,
@@ -132,8 +131,7 @@ impl<'e> Exchange<'e> {
         }
     }
 
-    /// Sends the request as far as that goes without waiting, to an upstream that was just found to have nothing to
-    /// say.
+    /// Sends the request as far as that goes without waiting, to an upstream that was just found to be silent.
     pub(crate) fn send(&mut self) -> ExchangeStep {
         match self.turn_up() {
             Ok(_) if self.waits_for_answer() => ExchangeStep::Quiet,
@@ -158,8 +156,8 @@ impl<'e> Exchange<'e> {
         self.transfer.request.is_whole() && !self.transfer.answer.has_piece()
     }
 
-    /// Both ways are tried before either is waited for: what TLS has read while it wrote wakes
-    /// nobody. False when somebody has to be waited for.
+    /// Moves both ways before either is awaited: bytes that TLS read while it wrote wake nobody. False if a side has to
+    /// be awaited.
     fn turn(&mut self) -> Result<bool, Outcome> {
         let up = self.turn_up()?;
         let down = self.pull()?;
@@ -183,7 +181,7 @@ impl<'e> Exchange<'e> {
         Ok(up)
     }
 
-    /// The upstream has the whole request.
+    /// Called when the upstream has the whole request.
     fn mark_at_work(&self) {
         if self.rules.on_sent() {
             self.client.mark_busy();
@@ -241,7 +239,7 @@ impl<'e> Exchange<'e> {
         }
         let inbox = self.client.inbox();
         let used = self.transfer.request.encode(inbox).map_err(|refusal| {
-            // Received bytes of the body cannot be taken back: the upstream ends with it.
+            // The upstream already has a part of the body, so it ends with this exchange.
             if self.transfer.answer.has_begun() {
                 self.transfer.answer.broken_off()
             } else {
@@ -312,7 +310,7 @@ impl<'e> Exchange<'e> {
         // The end of a body that is still coming is found by reading.
         let watches = self.transfer.gone.is_none() && self.transfer.request.body.is_done();
         let takes_ahead = watches && self.client.inbox().len() < MAX_AHEAD;
-        // Also of one that has sent its end and is to get nothing now, the end of all is seen.
+        // The end of a client that has closed its sending side, and takes nothing now, is seen too.
         let mut client = PollFlags::HUP;
         client.set(PollFlags::OUT, to_client);
         client.set(PollFlags::IN, self.wants_body() || takes_ahead);
@@ -322,7 +320,7 @@ impl<'e> Exchange<'e> {
         let upstream = self.upstream.wanted(reads, self.wants_room());
         let waited = wait(self.client.stream().watched(client), upstream, until);
         let (polled, is_ready) = waited.map_err(|_| Outcome::Gone)?;
-        // All else stays unread.
+        // All other bytes stay unread.
         let ready = self.client.stream().ready(polled) & (client | BROKEN);
         if is_stalled && self.transfer.request.is_whole() {
             self.mark_at_work();
@@ -348,8 +346,8 @@ impl<'e> Exchange<'e> {
         !self.transfer.request.pending().is_empty() && !self.transfer.request.is_deaf
     }
 
-    /// Takes what a client sends ahead, and notes its end: where the system does not tell
-    /// ([`READ_CLOSED`]), only reading does.
+    /// Takes the bytes that a client sends ahead, and notes its end; on systems that do not report the end
+    /// ([`READ_CLOSED`]), only reading finds it.
     fn watch_client(&mut self, ready: PollFlags) {
         let mut has_left = ready.intersects(READ_CLOSED);
         if ready.intersects(PollFlags::IN) {
@@ -381,7 +379,7 @@ impl<'e> Exchange<'e> {
         })
     }
 
-    /// Until when the next step must come, and who is late if it does not.
+    /// Returns the time by which the next step must come, and the side that is late otherwise.
     fn deadline(&self) -> Option<(Instant, LateSide)> {
         let (request, answer, times) = (
             &self.transfer.request,
@@ -399,7 +397,7 @@ impl<'e> Exchange<'e> {
         } else {
             after(moved, self.rules.answer_time(), LateSide::Upstream)
         };
-        // Once the answer has begun, its silence is what counts for both.
+        // Once the answer has begun, its silence counts for both.
         let is_answering = answer.head.has_head() && times.silence.is_some();
         let stall = (self.wants_body() && !is_answering).then_some(times.body_stall);
         let of_request = after(request.moved, stall, LateSide::ClientBody);
@@ -418,13 +416,13 @@ pub(crate) struct RequestBody {
     pending: Vec<u8>,
     /// Bytes of it that the upstream has.
     taken: usize,
-    /// The upstream takes nothing more; what it says tells why.
+    /// True if the upstream takes nothing more; its answer tells the reason.
     pub(super) is_deaf: bool,
     pub(super) moved: Instant,
 }
 
 impl RequestBody {
-    /// Begins with `head`, a body in this framing behind it.
+    /// Begins with `head`; a body in this framing follows it.
     pub(crate) fn new(framing: Framing, head: Vec<u8>) -> RequestBody {
         RequestBody {
             body: Body::new(framing),
@@ -443,7 +441,7 @@ impl RequestBody {
             .expect("no more is taken than is pending")
     }
 
-    /// True if the upstream has got all of it.
+    /// True if the upstream has all of it.
     pub(super) fn is_whole(&self) -> bool {
         self.pending.is_empty() && self.body.is_done()
     }
@@ -458,8 +456,8 @@ impl RequestBody {
         }
     }
 
-    /// Takes what it can of the body; chunks are written afresh, without extensions and trailers:
-    /// two readers could read those differently.
+    /// Takes as much of the body as possible; chunks are written afresh, without extensions and trailers: two readers
+    /// could read those differently.
     pub(super) fn encode(&mut self, input: &[u8]) -> Result<usize, Refusal> {
         let mut at = 0;
         while let Some(rest) = input.get(at..).filter(|rest| !rest.is_empty())

@@ -1,4 +1,4 @@
-//! The way down of an exchange: what the upstream has sent and the client has not taken.
+//! The way down of an exchange: the bytes that the upstream has sent and the client has not taken.
 
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -7,20 +7,19 @@ use std::time::Instant;
 
 use super::byte_stream::ClientStream;
 use super::response_head::{NotHttp, Piece, ResponseHead};
-use super::rules::Outcome;
-use super::rules::Rules;
+use super::rules::{Outcome, Rules};
 use crate::sync::part_of_memory;
 
 /// Bytes read from an upstream at once, at first. Default 8 KiB: most answers are small.
 const SMALL_BUFFER: usize = 8 * 1024;
-/// Bytes of a body that are copied behind their head. Default 1 KiB: to send two pieces costs the system more.
+/// Bytes of a body that are copied behind their head. Default 1 KiB: sending two pieces costs the system more.
 const COPIED: usize = 1024;
 /// Bytes read at once when an answer fills the small buffer. Default 128 KiB, less in a small memory; a head may have
 /// all of it.
 const LARGE_BUFFER: usize = 128 * 1024;
 
 thread_local! {
-    /// A small buffer that the next answer on this thread reads into: one that is waited for has none.
+    /// Small buffer that the next answer on this thread reads into: an answer that is awaited has none.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
@@ -74,8 +73,7 @@ impl ResponseBody {
         self.before_sent < self.before.len() || !self.body.is_empty()
     }
 
-    /// True if nothing else can be said any more: the client has a part of the answer, or of an
-    /// interim one.
+    /// True if no message can be sent any more: the client has a part of the answer, or of an interim one.
     pub(super) fn has_begun(&self) -> bool {
         self.head.has_head() || (self.has_piece() && self.before_sent > 0)
     }
@@ -92,7 +90,7 @@ impl ResponseBody {
         self.head.is_upgraded() && !self.has_piece()
     }
 
-    /// Looks at what has been read; false when that is not enough.
+    /// Looks at the bytes that were read; false if these are not enough.
     pub(super) fn next_piece(&mut self, rules: &dyn Rules, last: bool) -> Result<bool, Outcome> {
         if self.fresh.is_empty() {
             return Ok(false);
@@ -107,12 +105,12 @@ impl ResponseBody {
         Ok(has_moved)
     }
 
-    /// The head goes together with what there is of the body: one packet for most answers.
+    /// Joins the head with the first bytes of the body: one packet for most answers.
     fn join_body(&mut self, rules: &dyn Rules, last: bool) -> Result<(), Outcome> {
         if self.fresh.is_empty() || self.is_over() {
             return Ok(());
         }
-        // The head has not been sent: it can still be told.
+        // The head has not been sent: the client can still be told.
         let piece = self
             .step(rules, last)
             .map_err(|NotHttp(why)| Outcome::NotHttp(why))?;
@@ -126,7 +124,7 @@ impl ResponseBody {
         Ok(())
     }
 
-    /// Decides what to send next of what has been read.
+    /// Decides which of the bytes that were read to send next.
     fn step(&mut self, rules: &dyn Rules, last: bool) -> Result<Piece, NotHttp> {
         let input = self
             .buffer
@@ -139,7 +137,7 @@ impl ResponseBody {
         Ok(piece)
     }
 
-    /// Sends what the client takes at once; returns how much that was.
+    /// Sends as much as the client takes at once; returns that number of bytes.
     pub(super) fn send(&mut self, client: &mut dyn ClientStream) -> io::Result<usize> {
         let before = self.before.get(self.before_sent..);
         let before = before.expect("no more is sent than there is");
@@ -160,7 +158,7 @@ impl ResponseBody {
         Ok(sent)
     }
 
-    /// Where to read to; `None` when a head fills the largest buffer.
+    /// Returns the room to read into; `None` if a head fills the largest buffer.
     pub(super) fn room(&mut self) -> Option<&mut [u8]> {
         if self.fresh.is_empty() {
             self.fresh = 0..0;
@@ -183,7 +181,7 @@ impl ResponseBody {
             .filter(|room| !room.is_empty())
     }
 
-    /// Nothing is read for now: a small buffer is the next one's, unless something is left in it.
+    /// Called when nothing is read for now: gives a small buffer to the next answer, unless some bytes are left in it.
     pub(super) fn give_back_buffer(&mut self) {
         if self.fresh.is_empty() && self.body.is_empty() && self.buffer.len() == SMALL_BUFFER {
             (self.fresh, self.body) = (0..0, 0..0);
@@ -200,7 +198,7 @@ impl ResponseBody {
         }
     }
 
-    /// By a new vector: its zeros come from the allocator, those of `resize` byte by byte where
+    /// Makes a new vector instead of `resize`: its zeros come from the allocator, and those of `resize` byte by byte if
     /// code is compiled for size.
     fn enlarge(&mut self, bytes: usize) {
         let mut large = vec![0; bytes];
@@ -211,7 +209,7 @@ impl ResponseBody {
         self.buffer = large;
     }
 
-    /// The upstream's bytes have come to their end.
+    /// Called at the end of the upstream's bytes.
     pub(super) fn ended(&mut self) -> Result<(), Outcome> {
         if !self.received {
             return Err(Outcome::Unanswered(None));

@@ -8,13 +8,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::rules::Rules;
-use crate::http::h1::Refusal;
-use crate::http::h1::answer;
 use crate::http::h1::answer::AnswerHead;
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{Head, HeadScan, Version, decimal};
 use crate::http::h1::hop_by_hop;
 use crate::http::h1::hop_by_hop::write_line;
+use crate::http::h1::{Refusal, answer};
 
 /// Bytes of an answer's head. Default 64 KiB: some applications set many cookies.
 const MAX_HEAD: usize = crate::limits::ANSWER_HEAD;
@@ -22,7 +21,7 @@ const MAX_HEAD: usize = crate::limits::ANSWER_HEAD;
 const USUAL_HEAD: usize = 512;
 /// Interim answers before the answer. Default 16.
 const MAX_INTERIM: usize = 16;
-/// How an answer of HTTP/1 begins (RFC 9112 section 4).
+/// Beginning of an answer of HTTP/1 (RFC 9112 section 4).
 const HTTP: &[u8] = b"HTTP/";
 
 /// Fault of an answer that is not HTTP.
@@ -45,7 +44,7 @@ pub(super) struct ResponseHead {
     takes_trailers: bool,
     interim: usize,
     part: AnswerPart,
-    /// The status, once it is known.
+    /// Status, once known.
     pub(super) status: Option<u16>,
     /// True if the client's connection may be used again after the answer.
     pub(super) keeps_client: bool,
@@ -61,36 +60,36 @@ enum AnswerPart {
     Upgraded,
 }
 
-/// How the body is passed on.
+/// Form of the body for the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BodyMode {
-    /// As it is, its framing followed.
+    /// The bytes as sent, with their framing followed.
     AsIs,
     /// Without its chunks: HTTP/1.0 has none.
     Unchunked,
-    /// In chunks: the upstream ends it by closing, and the client is to know whether that
-    /// was the end. True once one was sent.
+    /// In chunks: the upstream ends it by closing, and the client has to know if that was the end. True once a chunk
+    /// was sent.
     Chunked(bool),
 }
 
 /// Result of one step over its input.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Bytes of the input that are done with.
+    /// Bytes of the input that are finished.
     pub(super) consumed: usize,
-    /// To be sent first.
+    /// Bytes to be sent first.
     pub(super) before: Vec<u8>,
-    /// Which bytes of the input are to be sent then.
+    /// Range of the input to be sent then.
     pub(super) body: Range<usize>,
 }
 
 impl ResponseHead {
-    /// For the answer to `request`.
+    /// Begins the answer to `request`.
     pub(super) fn new(request: &Head) -> ResponseHead {
         ResponseHead {
             to_head: request.method == "HEAD",
             is_old_client: request.version == Version::Http10,
-            takes_trailers: hop_by_hop::are_wanted(request),
+            takes_trailers: hop_by_hop::wants_trailers(request),
             interim: 0,
             part: AnswerPart::Head(HeadScan::of_answer()),
             status: None,
@@ -109,7 +108,7 @@ impl ResponseHead {
         matches!(&self.part, AnswerPart::Body(body, _) if body.is_done())
     }
 
-    /// True if what follows is no HTTP any more.
+    /// True if the bytes after it are not HTTP any more.
     pub(super) fn is_upgraded(&self) -> bool {
         matches!(self.part, AnswerPart::Upgraded)
     }
@@ -124,8 +123,8 @@ impl ResponseHead {
         }
     }
 
-    /// Takes what it can of `input`, which begins where the last step ended. Nothing consumed
-    /// means that it needs more. `last` when the client's connection is to end with this answer.
+    /// Takes as much as possible of `input`, which begins at the end of the last step. It consumes nothing if it needs
+    /// more. `last` if the client's connection is to end with this answer.
     pub(super) fn step(
         &mut self,
         rules: &dyn Rules,
@@ -148,7 +147,7 @@ impl ResponseHead {
         }
     }
 
-    /// Returns what to send when the upstream's bytes end here; an error when they must not.
+    /// Returns the bytes to send if the upstream's end here; an error if they must not end here.
     pub(super) fn end(&mut self) -> Result<Vec<u8>, NotHttp> {
         self.keeps_upstream = false;
         match &mut self.part {
@@ -284,7 +283,7 @@ impl ResponseHead {
             _ => {}
         }
         if self.takes_trailers && (answer.framing, mode) == (Framing::Chunked, BodyMode::AsIs) {
-            let announced = hop_by_hop::announced(&answer.headers);
+            let announced = hop_by_hop::announced_trailers(&answer.headers);
             if !announced.is_empty() {
                 write_line(out, "Trailer", &announced);
             }
@@ -292,7 +291,7 @@ impl ResponseHead {
     }
 }
 
-/// Why a head could not be scanned to its end.
+/// Returns the fault of a head that could not be scanned to its end.
 fn head_fault(seen: &[u8], refusal: &Refusal) -> NotHttp {
     NotHttp(match refusal.status {
         414 | 431 => format!("its head is larger than {} KiB", MAX_HEAD / 1024).into(),
@@ -361,7 +360,7 @@ fn step_body(
     })
 }
 
-/// A piece without the chunk extensions that it holds, and with those trailers alone that pass.
+/// Returns a piece without its chunk extensions, and with only the trailers that pass.
 fn plain(
     rules: &dyn Rules,
     body: &mut Body,
@@ -373,7 +372,7 @@ fn plain(
         .expect("a step stays within its input");
     let mut before = Vec::with_capacity(consumed);
     let copied = body.copy_plain(input, &mut before, &|held, out| {
-        hop_by_hop::write(held, &|name| rules.passes_trailer(name), out);
+        hop_by_hop::write_trailers(held, &|name| rules.passes_trailer(name), out);
     });
     copied.map_err(|_| NotHttp::because("its chunks are malformed"))?;
     Ok(Piece {
@@ -390,7 +389,7 @@ mod tests {
     use super::*;
     use crate::http::h1::hop_by_hop::end_to_end;
 
-    /// Everything passes.
+    /// Rules that pass everything.
     struct Plain;
 
     impl Rules for Plain {
@@ -435,8 +434,8 @@ mod tests {
         (out, Ok(whole))
     }
 
-    /// One answer of `tests/data/answers.json`: the visitor gets `back`, or the owner reads why it is `refused`. What
-    /// nginx 1.22, HAProxy 2.6 and Caddy 2.6 do with it stands beside.
+    /// An answer of `tests/data/answers.json`: the visitor gets `back`, or the owner reads the reason that it is
+    /// `refused`. The behaviour of nginx 1.22, HAProxy 2.6 and Caddy 2.6 stands beside it.
     #[derive(serde::Deserialize)]
     struct OddAnswer {
         name: String,
@@ -445,12 +444,12 @@ mod tests {
         back: String,
         #[serde(default)]
         refused: String,
-        /// The answer breaks off.
+        /// True if the answer breaks off.
         #[serde(default)]
         cut: bool,
     }
 
-    /// Each character stands for the byte of its number.
+    /// Returns a byte for each character, by its number.
     fn bytes(text: &str) -> Vec<u8> {
         let text = text
             .replace("{pad:61440}", &"x".repeat(61_440))

@@ -1,4 +1,4 @@
-//! Rules of an exchange for its two sides.
+//! Rules of an exchange for its two sides, and its outcome.
 
 use std::borrow::Cow;
 use std::io;
@@ -14,7 +14,8 @@ pub trait Client {
     /// The connection.
     fn stream(&mut self) -> &mut dyn ClientStream;
 
-    /// Returns the bytes that have arrived and are not yet used. What belongs to the request is to be taken out.
+    /// Returns the bytes that have arrived and are not yet used. The bytes that belong to the request are to be taken
+    /// out.
     fn inbox(&mut self) -> &mut Vec<u8>;
 
     /// Reads up to `most` bytes more into the inbox; 0 at the end.
@@ -23,17 +24,17 @@ pub trait Client {
     /// True if this is the last request that is served.
     fn is_stopping(&self) -> bool;
 
-    /// The request is whole and at work: the connection is not given up for another.
+    /// Called when the request is whole and at work: the connection is not given up for another.
     fn mark_busy(&self);
 
-    /// The client does not take what it is sent: it is given up when there is no room for others.
+    /// Called when the client does not take its answer: the connection is given up if there is no room for others.
     fn mark_stalled(&self);
 }
 
-/// Differences between an answer of a worker of ours and one of an application.
+/// Differences between an answer of our own worker and one of an application.
 pub(crate) trait Rules {
-    /// Writes the header lines of an answer, interim ones included: those that pass and those that
-    /// are written afresh. The status line, the framing and `Connection` are written around them.
+    /// Writes the header lines of an answer, interim ones included: the lines that pass, and others that are written
+    /// afresh. The status line, the framing and `Connection` are written around them.
     fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>);
 
     /// The protocol that the upstream was asked to change to.
@@ -60,7 +61,7 @@ pub(crate) trait Rules {
     /// `None` for no limit. Asked at each wait.
     fn answer_time(&self) -> Option<Duration>;
 
-    /// The upstream has the whole request. Whether the client's connection is busy from here on.
+    /// Called when the upstream has the whole request. True if the client's connection is busy from here on.
     fn on_sent(&self) -> bool {
         true
     }
@@ -70,7 +71,7 @@ pub(crate) trait Rules {
         false
     }
 
-    /// The client sends nothing more, and has perhaps gone.
+    /// Called when the client sends nothing more, and has perhaps gone.
     fn on_client_left(&self) {}
 
     /// Bytes that the upstream took.
@@ -80,7 +81,7 @@ pub(crate) trait Rules {
     fn count_down(&self, _bytes: usize) {}
 }
 
-/// How long an exchange may wait, beside [`Rules::answer_time`].
+/// Time limits of an exchange, beside [`Rules::answer_time`].
 #[derive(Debug, Clone)]
 pub(crate) struct Timeouts {
     /// For a client that takes nothing of its answer.
@@ -94,13 +95,14 @@ pub(crate) struct Timeouts {
 }
 
 /// Time for the end of an answer whose client sends nothing more. A browser never closes one way alone, so it has left.
-/// All others may be waiting, however late the answer is; one that has left answers the kernel's probes no more.
+/// All other clients may be waiting, however late the answer is; a client that has left does not answer the kernel's
+/// probes.
 pub(crate) fn gone_grace(head: &Head, grace: Duration) -> Option<Duration> {
     let mut of_browser = head.headers.all("sec-fetch-mode");
     of_browser.next().map(|_| grace)
 }
 
-/// How an exchange ended.
+/// End of an exchange.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The whole answer has been sent.
@@ -110,9 +112,9 @@ pub(crate) enum Outcome {
         /// True if the upstream may.
         keeps_upstream: bool,
     },
-    /// From here on bytes go both ways.
+    /// The protocol was changed: bytes go both ways from here on.
     Upgraded,
-    /// Not a byte came, and the upstream was closed, or broke.
+    /// Not a byte came, and the upstream was closed or failed.
     Unanswered(Option<io::Error>),
     /// The bytes are no answer; the client is still to be told.
     NotHttp(Cow<'static, str>),

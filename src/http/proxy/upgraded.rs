@@ -12,12 +12,12 @@ use crate::http::socket::would_block;
 
 /// Time for the upstream to take more of a client's last bytes when that has gone. Default 5 s.
 const GONE_STALL: Duration = Duration::from_secs(5);
-/// Bytes that are on their way in one direction. Default 4 KiB, as messages are small, and 32 KiB from the first read on
-/// that has as many.
+/// Bytes in transit in one direction. Default 4 KiB, as messages are small, and 32 KiB from the first read on that
+/// fills it.
 const PIECE: usize = 4 * 1024;
 const BUFFER: usize = 32 * 1024;
 
-/// How long an upgraded connection may wait.
+/// Time limits of an upgraded connection.
 #[derive(Debug, Clone)]
 pub(crate) struct UpgradedTimeouts {
     /// For anything to move.
@@ -38,7 +38,7 @@ pub(crate) struct Upgraded<'a> {
     pub(crate) timeouts: UpgradedTimeouts,
 }
 
-/// How a wait ended.
+/// Result of a wait.
 #[derive(PartialEq, Eq)]
 enum Waited {
     Ready,
@@ -47,13 +47,13 @@ enum Waited {
     Over,
 }
 
-/// One direction.
+/// State of one direction.
 struct Direction {
     buffer: Vec<u8>,
     /// Bytes that have been read and not been taken.
     waiting: Range<usize>,
     has_ended: bool,
-    /// The end has been passed on.
+    /// True if the end has been passed on.
     is_over: bool,
     moved: Instant,
 }
@@ -77,7 +77,7 @@ impl Upgraded<'_> {
             }
             match self.wait(&up, &down, is_gone) {
                 Waited::Ready => {}
-                // After the last bytes nobody takes anything.
+                // After the last bytes no side takes anything.
                 Waited::ClientGone if !up.is_over && !is_gone => is_gone = true,
                 Waited::ClientGone | Waited::Over => break,
             }
@@ -209,7 +209,7 @@ impl Direction {
         }
     }
 
-    /// Returns how much was taken.
+    /// Returns the number of bytes that were taken.
     fn pass(&mut self, mut write: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<usize> {
         if !self.has_waiting() {
             return Ok(0);

@@ -1,5 +1,6 @@
-//! The loop of one connection: the only place that reads its requests.
+//! The loop of one connection, the only place that reads its requests, and the rules of an exchange with a worker.
 
+use std::borrow::Cow;
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -8,17 +9,19 @@ use std::time::Duration;
 
 use super::connection_handler::{After, ClientConnection, ConnectionHandler, Gateway, Reset};
 use super::connection_table::{ConnectionEntry, Phase};
-use super::limits::Limits;
-use super::limits::{ExchangeSlot, hold_body};
+use super::limits::{ExchangeSlot, Limits, hold_body};
 use super::peer;
-use super::requests::{ConnectionEnd, PIECE, RequestReader, response_bytes};
-use super::requests::{WorkerRules, too_busy};
-use super::server_state::{ServerState, UpstreamConnection};
+use super::requests::{ConnectionEnd, PIECE, RequestReader, now, response_bytes};
+use super::server_state::{PendingResponse, ServerState, UpstreamConnection};
 use crate::http::h1::Refusal;
+use crate::http::h1::answer::AnswerHead;
 use crate::http::h1::body::Framing;
-use crate::http::h1::head::Head;
-use crate::http::h1::head::Target;
-use crate::http::proxy::{Client, ClientStream, Exchange, Outcome, RequestBody, Transfer};
+use crate::http::h1::head::{Head, Target};
+use crate::http::h1::hop_by_hop::{end_to_end, write_line};
+use crate::http::proxy::{
+    Client, ClientStream, Exchange, Outcome, RequestBody, Rules, Timeouts, Transfer,
+};
+use crate::http::response::HSTS;
 use crate::http::socket::was_reset;
 use crate::http::{ApiError, CancelToken, Response};
 use crate::sync::Permit;
@@ -40,28 +43,28 @@ impl CarriedState {
         CarriedState { handler, inbox }
     }
 
-    /// A parked one's handler.
+    /// Returns the handler of a parked connection.
     pub(super) fn handler(&mut self) -> Option<&mut (dyn ConnectionHandler + 'static)> {
         self.handler.as_deref_mut()
     }
 }
 
-/// With what a thread begins.
+/// Work that a thread begins with.
 pub(super) enum Work {
-    /// The connection is new.
+    /// Read the first request of a new connection.
     Accepted,
-    /// A request is to be read.
+    /// Read a request.
     Read,
-    /// A request is to be served.
+    /// Serve a request.
     Serve(Head),
-    /// The handler is to end what it has begun.
+    /// Let the handler end the request that it has begun.
     Finish,
-    /// The last answer is sent.
+    /// End the connection after its last answer.
     ConnectionEnd(After),
 }
 
-/// Serves the requests of one connection until it ends, or (true) is parked, which it is only where
-/// there is a `waker` for its upstream.
+/// Serves the requests of one connection until it ends, or until it is parked (true), which needs a `waker` for its
+/// upstream.
 pub(super) fn serve(
     state: &ServerState,
     entry: &Arc<ConnectionEntry>,
@@ -85,7 +88,7 @@ pub(super) fn serve(
     let Some(end) = end else {
         return true;
     };
-    // Its memory is free for others from here on.
+    // Its memory is free for other connections from here on.
     held.handler = None;
     connection.end(end);
     false
@@ -112,7 +115,7 @@ pub(super) fn turn_away(state: &ServerState, mut stream: impl ClientStream) {
     stream.end_write();
 }
 
-/// One connection, as long as a thread has it.
+/// One connection while a thread has it.
 pub(super) struct Connection<'a, S> {
     pub(super) state: &'a ServerState,
     pub(super) entry: &'a Arc<ConnectionEntry>,
@@ -130,9 +133,9 @@ impl Connection<'_, &TcpStream> {
             .local_addr()
             .map_err(|_| ConnectionEnd::Silent)?;
         peer::check(self.entry.peer, ours)?;
-        // The connection just asked about has our client's address; it is our client only if the
-        // connection has stood all the while. One that was reset leaves its port to others,
-        // and what it had sent to us.
+        // The peer's address belonged to our client when the kernel was asked; that holds only if the connection has
+        // stood all the while. A connection that was reset leaves its port to others, and the bytes that it had sent to
+        // us.
         if was_reset(self.requests.stream) {
             return Err(ConnectionEnd::Silent);
         }
@@ -141,7 +144,7 @@ impl Connection<'_, &TcpStream> {
 }
 
 impl<'a, S: ClientStream> Connection<'a, S> {
-    /// Takes the inbox along.
+    /// Begins with the bytes of the inbox.
     pub(super) fn new(
         state: &'a ServerState,
         entry: &'a Arc<ConnectionEntry>,
@@ -156,7 +159,7 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         }
     }
 
-    /// Returns the reason of its end; none where it is to be parked, with an empty inbox.
+    /// Returns the reason of its end; none if it is to be parked, with an empty inbox.
     fn run(
         &mut self,
         mut handler: Option<&mut (dyn ConnectionHandler + 'static)>,
@@ -242,13 +245,13 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         self.exchange(head, Some(body))
     }
 
-    /// Gives the connection to the gateway for a tunnel. A client that has sent more before the answer is refused: what it
-    /// sent may be a request of somebody else, which a proxy took for one more.
+    /// Gives the connection to the gateway for a tunnel. A client that has sent more before the answer is refused: a
+    /// proxy may have taken the request of another client for the rest of this one.
     fn hand_over(&self, gateway: &dyn Gateway, head: &Head) -> ConnectionEnd {
         if !self.requests.inbox.is_empty() {
             return Refusal::malformed("bytes follow the request for a tunnel").into();
         }
-        // Nobody gives it up while both have it.
+        // The entry is not given up while both have the connection.
         self.entry.set_phase(Phase::Busy);
         let Ok(socket) = self.requests.stream.socket() else {
             return too_busy().into();
@@ -259,7 +262,7 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         }
     }
 
-    /// The body, and its share of what all bodies may take.
+    /// Returns the body, and its share of the memory for all bodies.
     pub(super) fn read_body(
         &mut self,
         head: &Head,
@@ -272,12 +275,12 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         Ok((body, held))
     }
 
-    /// One whose body is not given has it streamed.
+    /// Passes a request on to a worker; without a body given, the body is streamed.
     fn exchange(&mut self, head: &Head, body: Option<Vec<u8>>) -> Result<(), ConnectionEnd> {
         self.entry.set_phase(Phase::Busy);
         let _slot = self.state.exchanges.enter().ok_or_else(too_busy)?;
         let cancel = CancelToken::new();
-        // A body that is there lies with the head as one.
+        // A body that was read goes together with the head.
         let framing = body.as_ref().map_or(head.framing, |_| Framing::Length(0));
         let mut opened = self.open(head, body, &cancel)?;
         let rules = WorkerRules {
@@ -290,7 +293,7 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         let outcome = Exchange::new(self, socket, &mut transfer, &rules, timeouts).run();
         match outcome {
             Outcome::Done { .. } => cancel.disarm(),
-            // Whatever became of the answer, nobody waits for it any more.
+            // Nobody waits for the answer any more.
             _ => cancel.fire(),
         }
         rules.after(&outcome)?.into()
@@ -425,4 +428,71 @@ impl<S: ClientStream> ClientConnection for Connection<'_, S> {
         let close = unread || !head.keep_alive || self.is_stopping();
         self.send(head, response, close)
     }
+}
+
+/// Rules of an exchange with a worker. A worker that has taken the request has no time limit: an export may run for
+/// hours.
+struct WorkerRules<'a> {
+    state: &'a ServerState,
+    pending: &'a dyn PendingResponse,
+    cancel: &'a CancelToken,
+}
+
+impl Rules for WorkerRules<'_> {
+    fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>) {
+        for (name, value) in end_to_end(&answer.headers) {
+            if !name.eq_ignore_ascii_case("date") {
+                write_line(out, name, value);
+            }
+        }
+        write_line(out, "Date", now().as_bytes());
+        if self.state.is_https() {
+            write_line(out, "Strict-Transport-Security", HSTS.as_bytes());
+        }
+    }
+
+    /// tiny_http's own interim answers are for this process alone.
+    fn passes_interim(&self) -> bool {
+        false
+    }
+
+    fn answer_time(&self) -> Option<Duration> {
+        (!self.pending.is_taken()).then_some(self.state.limits.upstream_timeout)
+    }
+
+    fn on_client_left(&self) {
+        self.cancel.fire();
+    }
+}
+
+impl WorkerRules<'_> {
+    fn timeouts(&self) -> Timeouts {
+        let limits = &self.state.limits;
+        Timeouts {
+            write_stall: limits.write_stall,
+            body_stall: limits.body_stall,
+            gone_grace: Some(limits.gone_grace),
+            silence: None,
+        }
+    }
+
+    /// Returns the next state of the connection, or the refusal that its client still gets.
+    fn after(&self, outcome: &Outcome) -> Result<After, Refusal> {
+        match outcome {
+            Outcome::Unanswered(_) => Err(self.broken("the request was not answered")),
+            Outcome::NotHttp(why) => Err(self.broken(why.clone())),
+            Outcome::TooSlow { .. } => Err(too_busy()),
+            Outcome::Refused(refusal) => Err(refusal.clone()),
+            ended => Ok(After::from(ended)),
+        }
+    }
+
+    fn broken(&self, why: impl Into<Cow<'static, str>>) -> Refusal {
+        let status = if self.pending.is_taken() { 500 } else { 503 };
+        Refusal::new(status, why)
+    }
+}
+
+fn too_busy() -> Refusal {
+    Refusal::new(503, "too busy: try again")
 }

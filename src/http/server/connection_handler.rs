@@ -1,4 +1,4 @@
-//! Where a gateway takes over: requests that are not this server's own.
+//! Interface of the server to a gateway, which takes requests that are not the server's own.
 //!
 //! The server accepts, limits and parses; a [`Gateway`] says of each head whether it is for one of
 //! its sites, and then serves it itself, on the connection's own thread. So there is one parser and
@@ -8,8 +8,7 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::limits::ExchangeSlot;
-use super::limits::Limits;
+use super::limits::{ExchangeSlot, Limits};
 use crate::http::Response;
 use crate::http::h1::Refusal;
 use crate::http::h1::head::Head;
@@ -18,40 +17,39 @@ use crate::net::reset_when_closed;
 
 /// Serves sites beside a server's own pages.
 pub trait Gateway: Send + Sync + 'static {
-    /// A visitor has connected. What is kept for one visitor's connection lives in the answer.
+    /// Called when a visitor connects. The result holds the state of this visitor's connection.
     fn visit(&self, peer: SocketAddr) -> Box<dyn ConnectionHandler>;
 
-    /// True if connections from here are those of many visitors, and not to be counted by source.
+    /// True if connections from here are those of many visitors, and are not counted by source.
     fn is_proxy(&self, peer: IpAddr) -> bool;
 
     /// Counts a connection, or a request before its site is known, that was refused with this status.
     fn count_refused(&self, _status: u16) {}
 
-    /// True if a request for this path of the server's own names is to become a tunnel, and ends HTTP on its connection.
+    /// True if a request for this path of the server's own names becomes a tunnel, and ends HTTP on its connection.
     fn is_tunnel(&self, _target: &str) -> bool {
         false
     }
 
-    /// Takes a connection over on which such a request has come; an error is still to be answered.
+    /// Takes over a connection with such a request; an error is still to be answered.
     fn take_tunnel(&self, _: &Head, _: TcpStream, _peer: SocketAddr) -> Result<(), Refusal> {
         Err(Refusal::new(404, "nothing is here"))
     }
 
-    /// True if visitors are to come by `https` alone, which every answer then says.
+    /// True if visitors have to come by `https` alone, which every answer then says.
     fn is_https(&self) -> bool;
 }
 
 /// Serves one visitor's connection.
 ///
-/// Between requests it may be *parked*: then it has no thread of its own, and one thread that waits for
-/// nothing carries it with many others. That one calls [`begin`](Self::begin) and
-/// [`go_on`](Self::go_on), and leaves what is not soon over to a new thread, which calls
-/// [`unpark`](Self::unpark) first.
+/// Between requests it may be *parked*: then it has no thread of its own, and one thread that waits for nothing carries
+/// it with many others. That thread calls [`begin`](Self::begin) and [`go_on`](Self::go_on), and leaves longer work to
+/// a new thread, which calls [`unpark`](Self::unpark) first.
 pub trait ConnectionHandler: Send {
-    /// True if this request is for a site. If not, it is the server's own.
+    /// True if this request is for a site, and not for the server itself.
     fn claims(&mut self, head: &Head) -> bool;
 
-    /// Address of the visitor whose request this is; `None` where many stand behind one.
+    /// Returns the address of the request's visitor; `None` if many share one address.
     fn source(&self, _head: &Head) -> Option<IpAddr> {
         None
     }
@@ -59,44 +57,44 @@ pub trait ConnectionHandler: Send {
     /// Serves a request that was claimed. Its body, if any, has not been read.
     fn serve(&mut self, head: &Head, visitor: &mut dyn ClientConnection) -> After;
 
-    /// True if its next request can perhaps be served without a thread; it is parked then, and wakes
-    /// `waker` when its upstream has something to tell.
+    /// True if its next request can perhaps be served without a thread; it is parked then, and wakes `waker` when its
+    /// upstream has bytes.
     fn park(&mut self, _waker: &Waker) -> bool {
         false
     }
 
-    /// It has a thread again.
+    /// Called when it has a thread again.
     fn unpark(&mut self) {}
 
-    /// Begins with a request that was claimed, without waiting. Gives the head back where that takes a
-    /// thread: it is as if it had not been asked.
+    /// Begins with a request that was claimed, without waiting. Gives the head back if it takes a thread, as if it had
+    /// not been asked.
     fn begin(&mut self, head: Head, _visitor: &mut dyn ClientConnection) -> Result<Progress, Head> {
         Err(head)
     }
 
-    /// Goes on with what was begun, without waiting: the upstream has something to tell.
+    /// Goes on with the request that was begun, without waiting, when the upstream has bytes.
     fn go_on(&mut self, _visitor: &mut dyn ClientConnection) -> Progress {
         Progress::Idle
     }
 
-    /// Ends what was begun, on a thread.
+    /// Ends the request that was begun, on a thread.
     fn finish(&mut self, _visitor: &mut dyn ClientConnection) -> After {
         After::Keep
     }
 
-    /// The upstream has something to tell although nothing was asked.
+    /// Called when the upstream has bytes although nothing was asked.
     fn check_upstream(&mut self) {}
 
-    /// Sends what a step has left to be sent.
+    /// Sends the bytes that a step has left.
     fn flush(&mut self) {}
 }
 
-/// How far a step without waiting has led.
+/// Progress of a step without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Nothing was under way.
+    /// No request was running.
     Idle,
-    /// The upstream is waited for.
+    /// The answer of the upstream is awaited.
     Waits,
     /// The answer is sent.
     Done(After),
@@ -104,16 +102,16 @@ pub enum Progress {
     NeedsThread,
 }
 
-/// How a connection goes on after a request.
+/// Next state of a connection after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum After {
-    /// It waits for a further request.
+    /// Keep it for a further request.
     Keep,
-    /// The last answer is sent; the client may still be sending.
+    /// Close it: the last answer is sent, and the client may still be sending.
     Close,
-    /// The answer broke off, and only a reset shows it.
+    /// Reset it: the answer broke off, and only a reset shows it.
     Reset,
-    /// There is nobody, or nothing, to say anything to.
+    /// Drop it: no message can be sent.
     Drop,
 }
 
@@ -135,14 +133,14 @@ pub trait Reset: Send + Sync {
     /// Ends it at once: what the other side has not taken is thrown away.
     fn reset(&self);
 
-    /// Ends it, and lets the other side have what was sent, where there is a difference.
+    /// Ends it, but lets the other side have the bytes that were sent, if there is a difference.
     fn shut(&self) {
         self.reset();
     }
 }
 
 impl Reset for TcpStream {
-    /// Its thread is woken, and closes it.
+    /// Wakes its thread, which closes it.
     fn reset(&self) {
         reset_when_closed(self);
         self.shut();
@@ -161,19 +159,20 @@ pub trait ClientConnection: Client {
     /// Number of requests that can run at once, those of the server's own names among them.
     fn capacity(&self) -> usize;
 
-    /// Room for a stream and its descriptors; `None` when there are too many. Then the connection
-    /// that has been idle for longest gives way, with the stream that it may have kept.
+    /// Reserves room for a stream and its descriptors; `None` if there are too many. Then the connection that has been
+    /// idle for longest gives way, with the stream that it may have kept.
     fn reserve(&self) -> Option<ExchangeSlot>;
 
-    /// True if nobody waits for an answer any more, as far as that is known without waiting.
+    /// True if nobody waits for an answer any more, as far as is known without waiting.
     fn has_left(&self) -> bool;
 
-    /// Ends the connection from elsewhere; `None` where whatever carries it does.
+    /// Returns a handle that ends the connection from elsewhere; `None` if its carrier does that.
     fn resetter(&self) -> Option<Arc<dyn Reset>>;
 
-    /// Reads a small body, a form say. One of more than `most` bytes, or too slow, has been answered.
+    /// Reads a small body, such as a form. A body of more than `most` bytes, or one that is too slow, has been
+    /// answered.
     fn body(&mut self, head: &Head, most: usize) -> Result<Vec<u8>, After>;
 
-    /// Sends an answer of our own to a request whose body has been read, or not.
+    /// Sends an answer of our own; `body_is_read` says if the request's body has been read.
     fn answer(&mut self, head: &Head, response: Response, body_is_read: bool) -> After;
 }

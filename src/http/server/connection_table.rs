@@ -1,4 +1,4 @@
-//! The connections of a server: which there are, and which gives way to a new one.
+//! The connections of a server, and the order in which they give way to a new one.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -15,16 +15,16 @@ const SHUT_TIME: Duration = Duration::from_millis(300);
 /// Time after which a head or a body that does not come on is slow. Default 2 s: most are whole at once.
 const SLOW_AFTER: Duration = crate::limits::SLOW_AFTER;
 
-/// Phase of a connection.
+/// State of a connection's current request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Its head is awaited or incomplete.
     Head,
-    /// It waits for a further request.
+    /// A further request is awaited.
     Idle,
     /// Its body is read.
     Body,
-    /// It does not take its answer.
+    /// The client does not take its answer.
     Stalled,
     /// Its request is under way.
     Busy,
@@ -50,14 +50,14 @@ pub(super) struct ConnectionEntry {
     carrier: Arc<dyn Reset>,
     pub(super) peer: SocketAddr,
     life: Mutex<PhaseState>,
-    /// Whose body it carries, as far as that is known: a proxy's connections are many visitors'.
+    /// Visitor whose body it carries, if known: a proxy's connections are many visitors'.
     source: Mutex<Option<IpAddr>>,
 }
 
 /// Phase of a connection, and its progress in it.
 struct PhaseState {
     phase: Phase,
-    /// When it came there, or when its body last came on.
+    /// Time at which the phase began, or at which its body last made progress.
     since: Instant,
     /// Bytes of its body that came after that.
     came: usize,
@@ -76,7 +76,7 @@ impl ConnectionEntry {
         *self.life.lock() = PhaseState::new(phase);
     }
 
-    /// Sets whose body it carries from here on.
+    /// Sets the visitor whose body it carries from here on.
     pub(super) fn set_source(&self, visitor: Option<IpAddr>) {
         *self.source.lock() = visitor.map(source);
     }
@@ -102,8 +102,8 @@ impl ConnectionEntry {
         }
     }
 
-    /// Returns its place in the order in which connections are given up; `None` for one that is at work. Whoever
-    /// sends a request slowly need not have signed in; a new one is soon whole, and may be anybody's.
+    /// Returns its place in the order in which connections are given up; `None` if it is at work. A slow sender need
+    /// not have signed in; a new request is soon whole, and may be anybody's.
     fn rank(&self) -> Option<(EvictionRank, Instant)> {
         let life = self.life.lock();
         let is_slow = life.since.elapsed() >= SLOW_AFTER;
@@ -119,7 +119,7 @@ impl ConnectionEntry {
         Some((rank, life.since))
     }
 
-    /// Ends it from elsewhere.
+    /// Returns the handle that ends it from elsewhere.
     pub(super) fn resetter(&self) -> Arc<dyn Reset> {
         Arc::clone(&self.carrier)
     }
@@ -153,8 +153,8 @@ impl ConnectionTable {
         }
     }
 
-    /// None over a cap. At the cap of all, the oldest connection that does
-    /// no work is given up for the new one.
+    /// Admits a connection; `None` over a cap. At the cap of all, the oldest connection that does no work is given up
+    /// for the new one.
     pub(super) fn admit(
         &self,
         carrier: Arc<dyn Reset>,
@@ -182,20 +182,20 @@ impl ConnectionTable {
         self.entries.lock().evict(self.share(), |_| true);
     }
 
-    /// Connections that one visitor may have.
+    /// Number of connections that one visitor may have.
     fn share(&self) -> usize {
         let (part, of) = crate::limits::OF_ONE_VISITOR;
         (self.max * part / of).max(1)
     }
 
-    /// True if the visitor of this one has more than a share of all.
+    /// True if the visitor of this connection has more than a share of all.
     pub(super) fn is_over_share(&self, entry: &ConnectionEntry) -> bool {
         let visitor = *entry.source.lock();
         let count = |one: IpAddr| self.entries.lock().by_source().get(&one).copied();
         visitor.and_then(count) > Some(self.share())
     }
 
-    /// Gives up one that has a stream and makes little of it.
+    /// Gives up a connection that has a stream and makes little use of it.
     pub(super) fn give_up_idle(&self) {
         let may = |rank| matches!(rank, EvictionRank::SlowBody | EvictionRank::Idle);
         self.entries.lock().evict(self.share(), may);
@@ -240,8 +240,8 @@ impl Entries {
         counts
     }
 
-    /// Gives up one connection; its thread notices and ends. Those of a visitor with more than the `share` come first, then
-    /// the rank decides, then who has more, then the time.
+    /// Gives up one connection; its thread notices and ends. Connections of a visitor with more than the `share` come
+    /// first, then the rank decides, then the visitor with more connections, then the time.
     fn evict(&mut self, share: usize, may: impl Fn(EvictionRank) -> bool) -> bool {
         let counts = self.by_source();
         let ranked = self.by_id.values().filter_map(|entry| {
@@ -307,7 +307,7 @@ mod tests {
         assert!(admit(&table, "192.0.2.1:5").is_some());
     }
 
-    /// In the order in which they are expected to be given up; the last one is not.
+    /// Connections in the expected order of being given up; the last one is not.
     #[test]
     fn at_the_cap_the_slow_give_way_before_the_idle_and_work_stays() {
         let slow = SLOW_AFTER + Duration::from_secs(1);
@@ -366,7 +366,7 @@ mod tests {
         assert!(holds(&table, &body), "it comes on");
     }
 
-    /// One household or host has a /64 of IPv6 for itself.
+    /// A household or host has a /64 of IPv6 for itself.
     #[test]
     fn addresses_of_one_ipv6_network_are_one_source() {
         let table = ConnectionTable::new(9, 2);

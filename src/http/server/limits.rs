@@ -1,4 +1,4 @@
-//! Every cap and timeout of the server, in one place.
+//! Every cap and timeout of the server, and the budgets of body memory, exchanges and open files.
 
 use std::io;
 use std::time::Duration;
@@ -11,6 +11,21 @@ use crate::sync::{Permit, Permits, part_of_memory};
 const MIB: usize = 1024 * 1024;
 /// Memory for each connection. Default 128 KiB: threads and buffers of both ends of a tunnel in one process.
 const BYTES_A_CONNECTION: u64 = 128 * 1024;
+/// Bytes of each body that [`Limits::bodies`] does not count: slow senders of large bodies
+/// must not keep small ones out, such as a sign-in.
+const FREE_BODY: usize = 64 * 1024;
+/// Open files left to the rest of the program: database connections, logs, our own.
+const SPARE_FILES: usize = 128;
+/// Open files below which nothing can be served.
+const LEAST_FILES: usize = 40;
+/// Open files of an exchange beside its connection: ours and tiny_http's two, or the wakers of a gateway's
+/// stream.
+const EXCHANGE_FILES: usize = 4;
+/// Exchanges that have not ended yet although other connections have their places already.
+const ENDING: usize = 16;
+/// Exchanges that only the server's own names get, whatever a gateway's sites have. Default 16: light
+/// answers, which soon make room for the next.
+const OWN: usize = 16;
 
 /// Caps and timeouts. `Limits::default()` is what the program uses.
 #[derive(Debug, Clone)]
@@ -82,29 +97,13 @@ impl Default for Limits {
     }
 }
 
-/// Bytes of each body that [`Limits::bodies`] does not count: slow senders of large bodies
-/// must not keep small ones out, such as a sign-in.
-const FREE_BODY: usize = 64 * 1024;
-/// Open files left to the rest of the program: database connections, logs, our own.
-const SPARE_FILES: usize = 128;
-/// Open files below which nothing can be served.
-const LEAST_FILES: usize = 40;
-/// Open files of an exchange beside its connection: ours and tiny_http's two, or the wakers of a gateway's
-/// stream.
-const EXCHANGE_FILES: usize = 4;
-/// Exchanges that have not ended yet while the places of their connections are others' already.
-const ENDING: usize = 16;
-/// Exchanges that only the server's own names get, whatever a gateway's sites have. Default 16: light
-/// answers, which soon make room for the next.
-const OWN: usize = 16;
-
-/// Makes a body's share of the memory for all as large as the body; false when it is large and all bodies together
-/// would be over `max`.
+/// Makes a body's share of the memory for all as large as the body; false if it is large and all bodies together would
+/// be over `max`.
 pub(super) fn hold_body(share: &mut Permit, bytes: usize, max: usize) -> bool {
     share.grow_to(bytes.saturating_sub(FREE_BODY), max)
 }
 
-/// Requests under way at once.
+/// Permits for requests that run at once.
 pub(super) struct Exchanges {
     max: usize,
     permits: Permits,
@@ -116,7 +115,7 @@ impl Exchanges {
         Exchanges { max, permits }
     }
 
-    /// `None` when there are too many.
+    /// Enters an exchange; `None` if there are too many.
     pub(super) fn enter(&self) -> Option<ExchangeSlot> {
         self.permits.take(self.max).map(Some).map(ExchangeSlot)
     }
@@ -127,25 +126,25 @@ impl Exchanges {
         permit.map(Some).map(ExchangeSlot)
     }
 
-    /// How many a gateway's sites may have.
+    /// Number of exchanges that a gateway's sites may have.
     pub(super) fn for_sites(&self) -> usize {
         self.max.saturating_sub(OWN).max(self.max.div_ceil(2))
     }
 }
 
-/// One request under way, or a stream that is kept for the next, until it is dropped.
+/// Place of a running request, or of a stream that is kept for the next, until it is dropped.
 #[derive(Debug)]
 pub struct ExchangeSlot(#[expect(dead_code, reason = "it counts by living")] Option<Permit>);
 
 impl ExchangeSlot {
-    /// One of a connection that has its place elsewhere.
+    /// Makes the place of a connection that is counted elsewhere.
     pub(crate) fn uncounted() -> ExchangeSlot {
         ExchangeSlot(None)
     }
 }
 
-/// How many connections and exchanges the limit of open files allows, raised as far as may
-/// be: running out of files would end tiny_http's accept thread.
+/// Numbers of connections and of exchanges that the limit of open files allows, raised as far as possible: running out
+/// of files would end tiny_http's accept thread.
 pub(super) fn within_open_files(limits: &Limits) -> io::Result<(usize, usize)> {
     let wanted = wanted_files(limits);
     let files = raise_open_files(wanted);
@@ -167,7 +166,7 @@ pub(crate) fn wanted_files(limits: &Limits) -> usize {
     SPARE_FILES + limits.connections + (limits.connections + ENDING + OWN) * EXCHANGE_FILES
 }
 
-/// Raises the limit of open files to `wanted`, as far as may be; how many of them there are.
+/// Raises the limit of open files to `wanted`, as far as possible; returns the number that is reached.
 pub(crate) fn raise_open_files(wanted: usize) -> usize {
     let limit = getrlimit(Resource::Nofile);
     let wanted = u64::try_from(wanted).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! The listener: a thread that accepts, and one for each connection.
+//! The listener: a thread that accepts connections, and the server for streams of this process.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -9,18 +9,15 @@ use std::time::Duration;
 use super::connection::{self, Work};
 use super::connection_handler::{Gateway, Reset};
 use super::connection_table::ConnectionTable;
-use super::limits::Limits;
-use super::limits::{Exchanges, within_open_files};
+use super::limits::{Exchanges, Limits, within_open_files};
 use super::policy::HostPolicy;
-use super::server_state::Backend;
-use super::server_state::ServerState;
-use super::threads::Threads;
-use super::threads::{AdmittedConnection, RemoveOnDrop};
+use super::server_state::{Backend, ServerState};
+use super::threads::{AdmittedConnection, RemoveOnDrop, Threads};
 use crate::http::proxy::ClientStream;
 use crate::net::{Acceptor, Pause, keep_alive};
 use crate::sync::{Permits, Thread};
 
-/// Pause after an accept or a thread that failed for want of files, memory or threads.
+/// Pause after an accept or a thread failed for lack of files, memory or threads.
 const BACK_OFF: Duration = Duration::from_millis(20);
 /// Silence after which the kernel asks whether the client is still there.
 const PROBE_AFTER: Duration = Duration::from_secs(30);
@@ -76,12 +73,12 @@ impl Listener {
         })
     }
 
-    /// The server without its listener.
+    /// Returns the server for streams of this process.
     pub(in crate::http) fn streams(&self) -> StreamServer {
         StreamServer(Arc::clone(&self.state))
     }
 
-    /// From here on each answer is its connection's last.
+    /// Makes each answer from here on its connection's last.
     pub(in crate::http) fn drain(&self) {
         self.state.draining.store(true, Ordering::Relaxed);
     }
@@ -95,27 +92,27 @@ impl Listener {
     }
 }
 
-/// Serves clients whose streams are in this process as the listener's: those of a tunnel.
+/// Serves clients whose streams are in this process, such as those of a tunnel, with the rules of the listener.
 pub struct StreamServer(Arc<ServerState>);
 
 impl StreamServer {
-    /// Serves one until it ends, also by `reset`. Its requests come from this machine, as if through a socket of this
-    /// program's own.
+    /// Serves a client until it ends, also by `reset`. Its requests come from this machine, as if through a socket of
+    /// this program.
     pub fn serve(&self, stream: impl ClientStream, reset: impl Reset + 'static) {
         let state = &self.0;
         let Some(entry) = state.table.admit(Arc::new(reset), HERE, false) else {
             return connection::turn_away(state, stream);
         };
         let _removal = RemoveOnDrop::new(state, &entry);
-        // Whoever stops the server ends what is in the table by then.
+        // A server that stops ends the connections that are in the table by then.
         if !state.is_stopping() {
             connection::serve_stream(state, &entry, stream);
         }
     }
 }
 
-/// Whatever fails, fails for one connection; where files, memory or threads are wanting, another
-/// one gives way.
+/// Admits a connection. A failure ends this connection only; for lack of files, memory or threads, another one gives
+/// way.
 fn admit_or_pause(
     state: &Arc<ServerState>,
     threads: &Arc<Threads>,
@@ -128,7 +125,7 @@ fn admit_or_pause(
     Some(BACK_OFF)
 }
 
-/// An error says that there is no thread for the connection.
+/// Starts a connection's thread; an error says that there is none for it.
 fn admit(
     state: &Arc<ServerState>,
     threads: &Arc<Threads>,
@@ -152,7 +149,7 @@ fn admit(
     }
 }
 
-/// Keep-alive probes find clients that vanished without a word while a handler is silent.
+/// Prepares a socket. Keep-alive probes find clients that vanished silently while a handler is silent.
 fn prepare(socket: &TcpStream) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     socket.set_nodelay(true)?;

@@ -1,9 +1,8 @@
 //! The strict HTTP/1.1 server that every listener shares.
 //!
-//! `listener` accepts, `threads` has a thread a connection, and one for those of a gateway that wait for
-//! their next request; `connection` is the loop of one, and `connection_table` knows all of them, within
-//! the `budget`. [`policy`] (Host, Origin, Sec-Fetch)
-//! and [`peer`] (whose process asks) say who may.
+//! `listener` accepts; `threads` starts a thread a connection, and one for the connections of a gateway that wait for
+//! their next request (`parking_lot`); `connection` is the loop of one, and `connection_table` has all of them, within
+//! the [`limits`]. [`policy`] (Host, Origin, Sec-Fetch) and [`peer`] (user of the asking process) decide about access.
 //!
 //! ```text
 //!          head complete        checks pass, body read       answer ended, keep-alive
@@ -13,8 +12,8 @@
 //!  refusal, lingering close                              close or reset
 //! ```
 //!
-//! Nothing here knows tiny_http: its upstream is a `Backend`, and beside it, where there
-//! is one, a [`connection_handler::Gateway`] that serves requests for other names itself.
+//! Nothing here knows tiny_http: its upstream is a `Backend`, and beside it may be a [`connection_handler::Gateway`]
+//! that serves requests for other names itself.
 
 pub mod connection_handler;
 pub mod limits;

@@ -1,4 +1,4 @@
-//! Connections that have no thread: what they wait for, and since when. One thread [`carry`]s them all.
+//! Connections that have no thread, with the event and the time that they wait for. One thread [`carry`]s them all.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,13 +14,12 @@ use crate::net::Waker;
 use crate::net::poll::timespec;
 use crate::sync::{CountedMap, Mutex, MutexGuard};
 
-/// Sockets that are looked after before what they have to send is sent. Default 64: a batch of small
-/// packets.
+/// Sockets that are handled before the answers are sent. Default 64: a batch of small packets.
 const TURN: usize = 64;
 /// Token of the waker; connections count from 1.
 const WAKER_TOKEN: u64 = 0;
-/// Time that a parked connection waits for its answer. Default 250 ms: one that takes longer is worth a thread, which
-/// keeps the time limits.
+/// Time that a parked connection waits for its answer. Default 250 ms: a slower answer is worth a thread, which keeps
+/// the time limits.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// A connection that can be parked.
@@ -28,16 +27,16 @@ pub(crate) trait Parkable: Send + 'static {
     /// Its number, above 0.
     fn id(&self) -> u64;
 
-    /// The socket that is polled, beside what wakes its waker.
+    /// Returns the socket that is polled, beside the waker.
     fn socket(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Sends what a step has left to be sent.
+    /// Sends the bytes that a step has left.
     fn flush(&mut self);
 }
 
 /// Next event that a parked connection waits for after a step.
 pub(crate) enum Next<W> {
-    /// Event as before.
+    /// No other event than before.
     Unchanged,
     /// Its next request.
     Idle,
@@ -45,7 +44,7 @@ pub(crate) enum Next<W> {
     Waits,
     /// A thread, which begins with this.
     Needs(W),
-    /// Nothing: it has ended.
+    /// No event: it has ended.
     Gone,
 }
 
@@ -54,16 +53,16 @@ pub(crate) trait Steps<T> {
     /// Work that a thread begins with.
     type Work;
 
-    /// One step: its waker was woken, or its socket is readable.
+    /// Runs one step, after its waker was woken or its socket became readable.
     fn next(&self, parked: &mut Parked<T>, is_woken: bool) -> Next<Self::Work>;
 
     /// Gives it a thread again.
     fn leave(self: &Arc<Self>, one: T, work: Self::Work);
 
-    /// Time after which one without a request ends.
+    /// Time after which a connection without a request ends.
     fn idle_time(&self) -> Duration;
 
-    /// Work with one whose answer takes long.
+    /// Work for a connection whose answer takes long.
     fn overdue(&self) -> Self::Work;
 }
 
@@ -75,7 +74,7 @@ pub(crate) struct Parked<T> {
     since: Instant,
 }
 
-/// All that are parked.
+/// All parked connections.
 pub(crate) struct ParkingLot<T> {
     sockets: Sockets,
     waker: Waker,
@@ -129,7 +128,7 @@ impl<T: Parkable> ParkingLot<T> {
         task::Waker::from(Arc::new(ConnectionWaker { lot, id }))
     }
 
-    /// Takes a connection that waits for its next request. One that cannot be waited for is dropped.
+    /// Takes a connection that waits for its next request. A connection that cannot be polled is dropped.
     pub(crate) fn park(&self, one: T) -> io::Result<()> {
         let id = one.id();
         let parked = Parked {
@@ -155,8 +154,8 @@ impl<T: Parkable> ParkingLot<T> {
         added
     }
 
-    /// Waits until `until` for sockets, and for wakers, which it adds to `ready`; false when it was
-    /// closed, or waiting failed.
+    /// Waits until `until` for sockets, and for wakers, which it adds to `ready`; false if it was closed, or waiting
+    /// failed.
     fn wait(&self, readable: &mut Vec<u64>, ready: &mut Vec<u64>, until: Instant) -> bool {
         let limit = if self.begins_to_wait() {
             timespec(until.saturating_duration_since(Instant::now()))
@@ -178,12 +177,12 @@ impl<T: Parkable> ParkingLot<T> {
         !self.lot().is_closed
     }
 
-    /// Takes one out for a step; it is polled all the while.
+    /// Takes a connection out for a step; it stays polled.
     fn take(&self, id: u64) -> Option<Parked<T>> {
         self.lot().parked.remove(&id)
     }
 
-    /// Puts them back after a step.
+    /// Puts connections back after a step.
     fn put_back(&self, parked: impl IntoIterator<Item = Parked<T>>) {
         let mut lot = self.lot();
         for parked in parked {
@@ -194,14 +193,14 @@ impl<T: Parkable> ParkingLot<T> {
     /// Removes its socket from the poll.
     fn release(&self, parked: Parked<T>) -> T {
         if let Some(socket) = parked.one.socket() {
-            // One that is not polled already is as good.
+            // A socket that is not polled any more needs no removal.
             let _ = self.sockets.remove(socket);
         }
         parked.one
     }
 
-    /// Connections that have waited for their answer for longer than `patience`, or for their next request for longer
-    /// than `idle`; and when the next one has.
+    /// Returns the connections that have waited for their answer for longer than `patience`, or for their next request
+    /// for longer than `idle`, and the time of the next one.
     fn late(&self, now: Instant, patience: Duration, idle: Duration) -> (Vec<u64>, Instant) {
         let (mut late, mut next) = (Vec::new(), now + idle);
         for (id, parked) in &self.lot().parked {
@@ -238,7 +237,7 @@ impl<T: Parkable> ParkingLot<T> {
         }
     }
 
-    /// False when something is ready.
+    /// Notes that the thread waits now; false if a connection is ready.
     fn begins_to_wait(&self) -> bool {
         let mut ready = self.ready.lock();
         ready.is_waited_for = ready.ids.is_empty();
@@ -250,13 +249,13 @@ impl<T: Parkable> ParkingLot<T> {
     }
 }
 
-/// Carries all that are parked, until the lot is closed.
+/// Carries all parked connections until the lot is closed.
 pub(crate) fn carry<T: Parkable, S: Steps<T>>(steps: &Arc<S>, lot: &ParkingLot<T>) {
     let (mut readable, mut ready) = (Vec::with_capacity(TURN), Vec::new());
     let mut moved: Vec<Parked<T>> = Vec::new();
     let mut look_at = Instant::now();
     while lot.wait(&mut readable, &mut ready, look_at) {
-        // One look at the clock for all of this turn: it is soon over.
+        // The clock is read once a turn, which is short.
         let now = Instant::now();
         let woken = ready.drain(..).map(|id| (id, true));
         let of_sockets = readable.iter().map(|id| (*id, false));
@@ -265,7 +264,7 @@ pub(crate) fn carry<T: Parkable, S: Steps<T>>(steps: &Arc<S>, lot: &ParkingLot<T
             moved.extend(step.flatten());
         }
         if !moved.is_empty() {
-            // Bytes of many leave with the first.
+            // Bytes of many connections leave together.
             contained(|| moved.iter_mut().for_each(|parked| parked.one.flush()));
             lot.put_back(moved.drain(..));
             look_at = look_at.min(now + PATIENCE);
@@ -305,7 +304,8 @@ fn step<T: Parkable, S: Steps<T>>(
     Some(parked)
 }
 
-/// Ends who is idle for too long, and gives a thread to who waits; answers when to look again.
+/// Ends connections that are idle for too long, and gives a thread to those whose answer is late; returns the time of
+/// the next check.
 fn end_late<T: Parkable, S: Steps<T>>(
     steps: &Arc<S>,
     lot: &ParkingLot<T>,
@@ -366,7 +366,7 @@ mod sockets {
     }
 }
 
-/// There is no epoll: each connection has a thread.
+/// Stub for systems without epoll: each connection has a thread.
 #[cfg(not(target_os = "linux"))]
 mod sockets {
     use std::io;

@@ -1,8 +1,7 @@
-//! Whose process is at the other end of a loopback connection (Linux).
+//! User of the process at the other end of a loopback connection (Linux).
 //!
-//! The kernel is asked about the one connection (`sock_diag`); where it cannot be, it lists
-//! every TCP socket with its owner (`proc_net`). Nothing is cached: ports are used again by
-//! others.
+//! Asks the kernel about the one connection (`sock_diag`); if that is not possible, reads its list of all TCP sockets
+//! with their owners (`proc_net`). Nothing is cached: ports are reused by others.
 
 use std::io;
 use std::net::SocketAddr;
@@ -31,7 +30,7 @@ pub fn check(client: SocketAddr, ours: SocketAddr) -> Result<(), Refusal> {
     }
 }
 
-/// Over loopback, or over an address of ours to the same address.
+/// True if the client connects over loopback, or from an address of ours to the same address.
 fn is_of_this_host(client: SocketAddr, ours: SocketAddr) -> bool {
     let client = client.ip().to_canonical();
     client.is_loopback() || client == ours.ip().to_canonical()
@@ -42,7 +41,7 @@ fn unknown(why: &str) -> Refusal {
     Refusal::new(403, format!("{why}: {advice}"))
 }
 
-/// The table is read while it changes, so an entry may be missed once.
+/// Asks twice: the table is read while it changes, so an entry may be missed once.
 fn owner_with_retry(client: SocketAddr, ours: SocketAddr) -> io::Result<Option<Owner>> {
     match owner(client, ours)? {
         Some(owner) => Ok(Some(owner)),
@@ -50,7 +49,7 @@ fn owner_with_retry(client: SocketAddr, ours: SocketAddr) -> io::Result<Option<O
     }
 }
 
-/// One question to the kernel, else its table.
+/// Asks the kernel for the owner, else reads its table.
 fn owner(client: SocketAddr, ours: SocketAddr) -> io::Result<Option<Owner>> {
     match asked(client, ours) {
         Some(owner) => Ok(Some(owner)),

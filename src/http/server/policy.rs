@@ -1,8 +1,7 @@
 //! Access checks: Host, Origin and Sec-Fetch. Pure; the peer's user is [`super::peer`]'s matter.
 //!
-//! These checks keep web pages of other sites out, also by DNS rebinding: such a page may
-//! make the browser send almost anything, but not with our name in `Host` and our origin
-//! in `Origin` at once.
+//! These checks keep web pages of other sites out, even by DNS rebinding: such a page can make the browser send almost
+//! anything, but not our name in `Host` together with our origin in `Origin`.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -16,14 +15,14 @@ use crate::sync::RwLock;
 /// The names of this host that a server on loopback is reached under.
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// The names a server is served under. Clones share one list, changeable at run time.
+/// Names that a server is served under. Clones share one list, which can change at run time.
 #[derive(Debug, Clone)]
 pub struct HostPolicy {
     any: bool,
     /// Advice for callers that use another name.
     hint: &'static str,
     allowed: Arc<RwLock<Vec<Name>>>,
-    /// Those of them that visitors use with `https`.
+    /// Names among them that visitors use with `https`.
     https: Arc<RwLock<Vec<Name>>>,
 }
 
@@ -47,7 +46,7 @@ struct Name {
 }
 
 impl HostPolicy {
-    /// `127.0.0.1`, `localhost` and `[::1]` with the server's own port.
+    /// Allows `127.0.0.1`, `localhost` and `[::1]` with the server's own port.
     pub fn loopback() -> HostPolicy {
         HostPolicy {
             any: false,
@@ -63,8 +62,8 @@ impl HostPolicy {
         HostPolicy { hint, ..self }
     }
 
-    /// Every name: for a service that is reached through foreign names by design, where
-    /// nothing changes state or names anything.
+    /// Allows every name: for a service that is reached through foreign names by design, and that neither changes state
+    /// nor names anything.
     pub fn any() -> HostPolicy {
         HostPolicy {
             any: true,
@@ -72,7 +71,7 @@ impl HostPolicy {
         }
     }
 
-    /// Also serve `HOST` (any port) or `HOST:PORT`.
+    /// Allows `HOST` (any port) or `HOST:PORT` too.
     pub fn allow(&self, host: &str) -> Result<(), InvalidHost> {
         let name = Name::parse(host.as_bytes()).ok_or_else(|| InvalidHost(host.to_owned()))?;
         let mut allowed = self.allowed.write();
@@ -82,7 +81,7 @@ impl HostPolicy {
         Ok(())
     }
 
-    /// Also serve it, to visitors who use `https`: a proxy in front ends TLS.
+    /// Allows the name for visitors who use `https`: a proxy in front terminates TLS.
     pub fn allow_https(&self, host: &str) -> Result<(), InvalidHost> {
         self.allow(host)?;
         let name = Name::parse(host.as_bytes());
@@ -92,7 +91,7 @@ impl HostPolicy {
         Ok(())
     }
 
-    /// No longer serve it.
+    /// Removes a name that was allowed.
     pub fn disallow(&self, host: &str) {
         let name = Name::parse(host.as_bytes());
         for names in [&self.allowed, &self.https] {
@@ -101,12 +100,12 @@ impl HostPolicy {
         }
     }
 
-    /// True if a `Host` is this machine's own name of a server on `port`, and none that was allowed besides.
+    /// True if a `Host` is this machine's own name of a server on `port`, and not an allowed one.
     pub fn is_own(&self, host: &str, port: u16) -> bool {
         Name::parse(host.as_bytes()).is_some_and(|name| name.is_loopback(port))
     }
 
-    /// True if a `Host` names one that visitors use with `https`.
+    /// True if a `Host` is a name that visitors use with `https`.
     pub fn is_https(&self, host: &str) -> bool {
         let https = self.https.read();
         let name = Name::parse(host.as_bytes());
@@ -171,8 +170,8 @@ impl HostPolicy {
     }
 }
 
-/// Where a browser says who asks, it must be us or the person. A link on another site may
-/// lead to a page: as a whole document, never to `/api/`.
+/// Checks `Sec-Fetch-*`: if a browser names the site that asks, it must be ours or the person. A link on another site
+/// may lead to a page, as a whole document, never to `/api/`.
 fn check_fetch(head: &Head, path: &str) -> Result<(), Refusal> {
     let foreign = Refusal::new(403, "requests from other web sites are refused");
     let Ok(site) = head.headers.only("sec-fetch-site") else {
@@ -218,21 +217,22 @@ impl Name {
         })
     }
 
-    /// True if `sent`, of a `Host`, is this one.
+    /// True if `sent`, from a `Host`, is this name.
     fn is_served_as(&self, sent: &Name) -> bool {
         let default = matches!(self.port, Some(80 | 443)) && sent.port.is_none();
         self.host == sent.host && (self.port.is_none() || self.port == sent.port || default)
     }
 
-    /// True if a page of this origin is ours. A proxy has a port of its own where none was said; else what its host
-    /// serves on other ports is not us, such as another tenant's port of a relay. In front of port 80 may be TLS.
+    /// True if a page of this origin is ours. A name without a port belongs to a proxy with a port of its own;
+    /// otherwise the pages of its host on other ports are not ours, such as another tenant's port of a relay. TLS may
+    /// be in front of port 80.
     fn is_origin(&self, origin: &Name, secure: bool) -> bool {
         let port = origin.port.unwrap_or(if secure { 443 } else { 80 });
         let is_before = secure && origin.port.is_none() && self.port == Some(80);
         self.host == origin.host && (self.port.is_none_or(|own| own == port) || is_before)
     }
 
-    /// A browser leaves out the port when it is 80.
+    /// True if it is a loopback name of this port. A browser leaves out port 80.
     fn is_loopback(&self, port: u16) -> bool {
         LOOPBACK.contains(&self.host.as_str()) && self.port.unwrap_or(80) == port
     }

@@ -1,6 +1,6 @@
-//! The kernel's lists of TCP sockets, `/proc/net/tcp` and `tcp6`: the owner of one, for kernels that `sock_diag` cannot ask
-//! (gVisor has no such protocol, and OpenWrt and other small kernels leave `inet_diag` out; the web client would let
-//! nobody in there), and what listens.
+//! The kernel's lists of TCP sockets, `/proc/net/tcp` and `tcp6`: they tell the owner of one, for kernels that
+//! `sock_diag` cannot ask (gVisor has no such protocol, and OpenWrt and other small kernels leave `inet_diag` out; the
+//! web client would admit nobody there), and the sockets that listen.
 
 use std::fs::File;
 use std::io;
@@ -27,7 +27,7 @@ pub(crate) struct ListedSocket {
     pub(crate) inode: u64,
 }
 
-/// The owner of the socket whose own end is `client` and whose peer is `ours`; `None` where it is not listed.
+/// Returns the owner of the socket whose own end is `client` and whose peer is `ours`; `None` if it is not listed.
 ///
 /// A socket of the IPv6 family may carry IPv4: it is then listed in the other table, with
 /// mapped addresses.
@@ -75,7 +75,7 @@ fn listening_in(table: impl BufRead) -> impl Iterator<Item = ListedSocket> {
     lines.flatten().filter(|socket| socket.state == LISTENS)
 }
 
-/// The socket of each line; of the first, which names the columns, none.
+/// Returns the socket of each line; none for the first, which names the columns.
 fn sockets(mut table: impl BufRead) -> impl Iterator<Item = io::Result<Option<ListedSocket>>> {
     let mut line = String::new();
     std::iter::from_fn(move || {
@@ -99,7 +99,7 @@ fn socket(line: &str) -> Option<ListedSocket> {
     })
 }
 
-/// Addresses stand there as 32-bit words in the machine's own byte order.
+/// Reads an address: 32-bit words in the machine's own byte order.
 fn address(text: &str) -> Option<SocketAddr> {
     let (words, port) = text.split_once(':')?;
     let word = |at: usize| {
@@ -118,19 +118,18 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip.to_canonical(), port))
 }
 
-/// The peer's user, as far as the kernel tells.
+/// User of the peer, as far as the kernel tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     /// A process of this user holds the socket.
     User(u32),
-    /// No process holds it any more (the kernel then lists user 0, which says nothing), or it
-    /// is not connected yet: then it is not the one that was accepted, but a later one of the
-    /// same port.
+    /// No process holds it any more (the kernel then lists user 0, which says nothing), or it is not connected yet:
+    /// then it is a later socket of the same port, and not the one that was accepted.
     Orphan,
 }
 
 impl Owner {
-    /// From what the kernel says of a socket.
+    /// Reads the owner from the kernel's facts about a socket.
     pub(super) fn of(state: u8, uid: u32, inode: u64) -> Owner {
         /// `TCP_SYN_SENT` (net/tcp_states.h).
         const CONNECTING: u8 = 2;

@@ -1,7 +1,5 @@
-//! Requests of one client, as they are read from its connection, and small answers of our own to it: of a socket, or of a
-//! stream through a tunnel.
+//! Reading the requests of one client, from a socket or a stream through a tunnel, and our own small answers to it.
 
-use std::borrow::Cow;
 use std::io;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,16 +7,12 @@ use rustix::event::PollFlags;
 
 use super::connection_handler::After;
 use super::limits::Limits;
-use super::server_state::{PendingResponse, ServerState};
+use crate::http::Response;
 use crate::http::h1::Refusal;
-use crate::http::h1::answer::AnswerHead;
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{Head, HeadScan};
-use crate::http::h1::hop_by_hop::{end_to_end, write_line};
-use crate::http::proxy::{ClientStream, Outcome, Rules, Timeouts};
-use crate::http::response::HSTS;
+use crate::http::proxy::ClientStream;
 use crate::http::socket::{BROKEN, would_block};
-use crate::http::{CancelToken, Response};
 use crate::net::poll::poll_until;
 
 /// Bytes read at once of a head, and of a body that is held. Default 4 KiB.
@@ -35,22 +29,22 @@ pub(crate) struct RequestReader<S> {
 
 /// End of a connection.
 pub(crate) enum ConnectionEnd {
-    /// Nothing is left to say.
+    /// No answer is left to send.
     Silent,
-    /// The connection is a tunnel's now.
+    /// The connection belongs to a tunnel now.
     HandedOver,
     /// The last answer is sent; the client may still be sending.
     Finished,
     /// The answer has no framing of its own, so only a reset shows that it is not whole.
     Reset,
-    /// This is the last answer; without a body where the client asked by HEAD.
+    /// This refusal is the last answer; true if the client asked by HEAD, so it has no body.
     Refused(Refusal, bool),
 }
 
-/// Next request, as far as it is there.
+/// State of the next request, read without waiting.
 pub(crate) enum HeadNow {
     Whole(Head),
-    /// The beginning of one, or one that is to be refused.
+    /// The beginning of a request, or one that is to be refused.
     Part,
     Nothing,
     Gone,
@@ -67,8 +61,8 @@ impl<S: ClientStream> RequestReader<S> {
         RequestReader { stream, inbox }
     }
 
-    /// The next request. The wait for its first byte is `first_wait`; from there on, when `begins` is called, the whole
-    /// head has one deadline, which no trickle of bytes extends.
+    /// Reads the next request. The wait for its first byte is `first_wait`; from there on, when `begins` is called, the
+    /// whole head has one deadline, which no trickle of bytes extends.
     pub(crate) fn read_head(
         &mut self,
         limits: &Limits,
@@ -95,8 +89,8 @@ impl<S: ClientStream> RequestReader<S> {
         }
     }
 
-    /// The next request, if all of it is there: without waiting. One that is not, or that is refused, is looked at again
-    /// by a thread.
+    /// Returns the next request if all of it has arrived, without waiting. An incomplete or refused one is looked at
+    /// again by a thread.
     pub(crate) fn head_now(&mut self, limits: &Limits) -> HeadNow {
         loop {
             let count = match self.receive(PIECE) {
@@ -107,7 +101,7 @@ impl<S: ClientStream> RequestReader<S> {
             };
             let range = match HeadScan::default().scan(&self.inbox, limits.head) {
                 Ok(Some(range)) => range,
-                // Where all has come that was asked for, there may be more.
+                // The read was as long as its buffer, so there may be more.
                 Ok(None) if count == PIECE => continue,
                 _ => return HeadNow::Part,
             };
@@ -120,7 +114,7 @@ impl<S: ClientStream> RequestReader<S> {
         }
     }
 
-    /// A body that is held, of `most` bytes, as far as `may_hold` so many.
+    /// Reads a body into memory, of at most `most` bytes, as long as `may_hold` allows its size.
     pub(crate) fn read_body(
         &mut self,
         head: &Head,
@@ -157,7 +151,7 @@ impl<S: ClientStream> RequestReader<S> {
         }
     }
 
-    /// Tells a client that waits for it to send its body (RFC 9110 section 10.1.1).
+    /// Tells a client that waits with its body to send it (RFC 9110 section 10.1.1).
     pub(super) fn ask_for_body(&mut self, head: &Head) -> Result<(), ConnectionEnd> {
         if head.expects_continue && self.inbox.is_empty() {
             self.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
@@ -165,7 +159,7 @@ impl<S: ClientStream> RequestReader<S> {
         Ok(())
     }
 
-    /// Moves what has arrived of the body.
+    /// Moves the bytes of the body that have arrived.
     fn take_body(&mut self, body: &mut Body, bytes: &mut Vec<u8>) -> Result<(), Refusal> {
         let mut at = 0;
         while !body.is_done() && at < self.inbox.len() {
@@ -193,8 +187,8 @@ impl<S: ClientStream> RequestReader<S> {
             .is_ok()
     }
 
-    /// Closing with unread bytes would reset the connection, and the client might never
-    /// see the answer: so they are read and thrown away, for a while.
+    /// Reads the rest of the client's bytes for a while, and throws them away: closing with unread bytes would reset
+    /// the connection, and the client might never see the answer.
     pub(crate) fn linger(&mut self, limits: &Limits, is_stopping: impl Fn() -> bool) {
         let until = Instant::now() + limits.linger_time;
         let mut left = limits.linger_bytes;
@@ -216,7 +210,8 @@ impl<S: ClientStream> RequestReader<S> {
 
     /// Reads up to `most` bytes more; 0 at the end.
     pub(crate) fn receive(&mut self, most: usize) -> io::Result<usize> {
-        // The received bytes are copied: they are mostly few, and room for the most costs more to get and to give back.
+        // The received bytes are copied: they are mostly few, and a buffer of the largest size costs more to get and to
+        // give back.
         if most <= PIECE {
             let mut room = [0; PIECE];
             let room = room.get_mut(..most).expect("it is long enough");
@@ -257,7 +252,7 @@ impl<S: ClientStream> RequestReader<S> {
         }
     }
 
-    /// Waits until there is something to read, where nothing was; false when `until` has passed.
+    /// Waits until there are bytes to read; false when `until` has passed.
     fn wait(&self, until: Instant) -> Result<bool, ConnectionEnd> {
         let [(readable, flags), _] = self.stream.wanted(true, false);
         let ready = poll_until([(&readable, flags)], Some(until));
@@ -273,7 +268,7 @@ impl<S: ClientStream> RequestReader<S> {
         }
     }
 
-    /// Writes something small.
+    /// Writes a few bytes.
     fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), ConnectionEnd> {
         let until = Instant::now() + OWN_ANSWER;
         while !bytes.is_empty() {
@@ -334,7 +329,7 @@ impl From<After> for Result<(), ConnectionEnd> {
     }
 }
 
-/// A connection that never began a request is closed without a word.
+/// Ends a wait that was too long: a connection that never began a request is closed silently.
 fn late(begun: bool, what: &str) -> ConnectionEnd {
     if begun {
         Refusal::new(408, format!("{what} took too long")).into()
@@ -347,7 +342,7 @@ fn too_large(most: usize) -> Refusal {
     Refusal::new(413, format!("the request body is larger than {most} bytes"))
 }
 
-/// An answer of our own as it goes out; without its body where the client asked by HEAD.
+/// Returns the bytes of our own answer; without its body if the client asked by HEAD.
 pub(super) fn response_bytes(response: Response, to_head: bool, close: bool) -> Vec<u8> {
     let response = response.header("Date", now());
     let (head, body) = response.into_parts();
@@ -359,73 +354,6 @@ pub(super) fn response_bytes(response: Response, to_head: bool, close: bool) -> 
         bytes.extend_from_slice(&body);
     }
     bytes
-}
-
-/// An exchange with a worker. A worker that has taken the request has no time limit: an export may
-/// run for hours.
-pub(super) struct WorkerRules<'a> {
-    pub(super) state: &'a ServerState,
-    pub(super) pending: &'a dyn PendingResponse,
-    pub(super) cancel: &'a CancelToken,
-}
-
-impl Rules for WorkerRules<'_> {
-    fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>) {
-        for (name, value) in end_to_end(&answer.headers) {
-            if !name.eq_ignore_ascii_case("date") {
-                write_line(out, name, value);
-            }
-        }
-        write_line(out, "Date", now().as_bytes());
-        if self.state.is_https() {
-            write_line(out, "Strict-Transport-Security", HSTS.as_bytes());
-        }
-    }
-
-    /// tiny_http's own are for this process alone.
-    fn passes_interim(&self) -> bool {
-        false
-    }
-
-    fn answer_time(&self) -> Option<Duration> {
-        (!self.pending.is_taken()).then_some(self.state.limits.upstream_timeout)
-    }
-
-    fn on_client_left(&self) {
-        self.cancel.fire();
-    }
-}
-
-impl WorkerRules<'_> {
-    pub(super) fn timeouts(&self) -> Timeouts {
-        let limits = &self.state.limits;
-        Timeouts {
-            write_stall: limits.write_stall,
-            body_stall: limits.body_stall,
-            gone_grace: Some(limits.gone_grace),
-            silence: None,
-        }
-    }
-
-    /// How the connection goes on, or what its client is still to be told.
-    pub(super) fn after(&self, outcome: &Outcome) -> Result<After, Refusal> {
-        match outcome {
-            Outcome::Unanswered(_) => Err(self.broken("the request was not answered")),
-            Outcome::NotHttp(why) => Err(self.broken(why.clone())),
-            Outcome::TooSlow { .. } => Err(too_busy()),
-            Outcome::Refused(refusal) => Err(refusal.clone()),
-            ended => Ok(After::from(ended)),
-        }
-    }
-
-    fn broken(&self, why: impl Into<Cow<'static, str>>) -> Refusal {
-        let status = if self.pending.is_taken() { 500 } else { 503 };
-        Refusal::new(status, why)
-    }
-}
-
-pub(super) fn too_busy() -> Refusal {
-    Refusal::new(503, "too busy: try again")
 }
 
 /// The `Date` of an answer (RFC 9110 section 6.6.1).

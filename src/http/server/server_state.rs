@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::connection_handler::Gateway;
 use super::connection_table::ConnectionTable;
-use super::limits::Exchanges;
-use super::limits::Limits;
+use super::limits::{Exchanges, Limits};
 use super::policy::HostPolicy;
 use crate::http::h1::Refusal;
 use crate::http::h1::head::Head;
@@ -25,12 +24,12 @@ pub(super) struct ServerState {
     pub(super) limits: Limits,
     pub(super) backend: Arc<dyn Backend>,
     pub(super) gateway: Option<Arc<dyn Gateway>>,
-    /// Bytes of request bodies held at once, but for the first ones of each.
+    /// Bytes of request bodies that are held at once, except for the first ones of each.
     pub(super) bodies: Permits,
     pub(super) exchanges: Exchanges,
     pub(super) table: ConnectionTable,
     pub(super) stopping: AtomicBool,
-    /// Each answer is a connection's last.
+    /// True if each answer is a connection's last.
     pub(super) draining: AtomicBool,
 }
 
@@ -57,14 +56,14 @@ impl ServerState {
         self.gateway.as_ref().is_some_and(|g| g.is_https())
     }
 
-    /// A gateway counts what it does not get to see.
+    /// Counts a refusal at the gateway, which does not see the request.
     pub(super) fn note_refused(&self, refusal: &Refusal) {
         if let Some(gateway) = &self.gateway {
             gateway.count_refused(refusal.status);
         }
     }
 
-    /// With what every answer says.
+    /// Adds the header that every answer has.
     pub(super) fn stamped(&self, response: Response) -> Response {
         if self.is_https() {
             response.header("Strict-Transport-Security", HSTS)
@@ -76,10 +75,11 @@ impl ServerState {
 
 /// The upstream of a server.
 pub(in crate::http) trait Backend: Send + Sync {
-    /// True if the body of such a request goes on as it comes, however long it is.
+    /// True if the body of such a request is passed on as it comes, however long it is.
     fn streams(&self, method: &str, path: &str) -> bool;
 
-    /// Connects, for one checked request; `None` is a body that is written behind the head, framed as the client frames it.
+    /// Connects, for one checked request; without a `body`, the client's body is written behind the head, framed as the
+    /// client frames it.
     fn open(
         &self,
         head: &Head,
@@ -91,15 +91,15 @@ pub(in crate::http) trait Backend: Send + Sync {
 
 /// A connection to the upstream, for one request.
 pub(in crate::http) struct UpstreamConnection {
-    /// Where the request is written to and the answer comes from; non-blocking.
+    /// Socket for the request and its answer; non-blocking.
     pub(in crate::http) socket: UnixStream,
-    /// The request as the backend wants it, to be written there.
+    /// The request in the backend's form, to be written there.
     pub(in crate::http) request: Vec<u8>,
-    /// Kept while the request is under way.
+    /// Guard that is kept while the request runs.
     pub(in crate::http) pending: Box<dyn PendingResponse>,
 }
 
-/// Says whether a request has reached its handler; dropping it ends the request's entry.
+/// Tells if a request has reached its handler; dropping it ends the request's entry.
 pub(in crate::http) trait PendingResponse {
     /// True if a handler has taken the request.
     fn is_taken(&self) -> bool;

@@ -1,5 +1,5 @@
 //! The owner of one TCP socket by a `sock_diag` request (Linux, sock_diag(7)): exact, of constant cost however many
-//! connections the host has, and without `/proc`, which an empty root lacks.
+//! connections the host has, and without `/proc`, which may be missing.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -17,19 +17,19 @@ use super::proc_net::Owner;
 const BY_FAMILY: u16 = 20;
 /// `NLM_F_REQUEST` (linux/netlink.h).
 const REQUEST: u16 = 1;
-/// The kernel answers while it is asked; this only bounds a surprise.
+/// Limit for the kernel's answer, which comes at once.
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// `struct nlmsghdr`.
 const HEADER: usize = 16;
 /// `struct inet_diag_sockid`.
 const SOCKET_ID: usize = 48;
-/// Where `idiag_state` stands in an answer: after the header and the family.
+/// Offset of `idiag_state` in an answer: after the header and the family.
 const STATE: usize = HEADER + 1;
-/// Where `idiag_uid` and `idiag_inode` stand in an answer: after the header, four bytes, the socket id and three words.
+/// Offset of `idiag_uid` and `idiag_inode` in an answer: after the header, four bytes, the socket id and three words.
 const UID: usize = HEADER + 4 + SOCKET_ID + 12;
 
-/// The owner of the socket whose own end is `client` and whose peer is `ours`; `None` where the kernel knows of none or
-/// does not answer such questions.
+/// Returns the owner of the socket whose own end is `client` and whose peer is `ours`; `None` if the kernel knows none
+/// or does not answer such questions.
 pub(super) fn owner(client: SocketAddr, ours: SocketAddr) -> io::Result<Option<Owner>> {
     let socket = socket_with(
         AddressFamily::NETLINK,
@@ -94,10 +94,10 @@ fn request(client: SocketAddr, id: &[u8; SOCKET_ID]) -> Vec<u8> {
     bytes
 }
 
-/// An answer that is an error, or is about another socket (a listener on the same port), tells nothing.
+/// Reads an answer; an error, or an answer about another socket (a listener on the same port), tells nothing.
 fn read(answer: &[u8], id: &[u8; SOCKET_ID]) -> Option<Owner> {
     let kind = answer.get(4..6)?;
-    // The ports tell: the kernel looked for the addresses too, and returns mapped ones in another form.
+    // The ports suffice: the kernel has compared the addresses too, and returns mapped ones in another form.
     let about = answer.get(HEADER + 4..)?;
     if kind != BY_FAMILY.to_ne_bytes() || about.get(..4)? != id.get(..4)? {
         return None;

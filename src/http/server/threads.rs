@@ -1,10 +1,9 @@
-//! The threads of connections: one each, and one for all that are parked.
+//! The threads of connections: one each, and one for all that are parked; and the entry of a connection in the table.
 //!
-//! A connection of a gateway that has kept the stream of its last request is parked between requests.
-//! The thread of all parked ones reads their next requests, passes each on, and passes on the answers
-//! that come at once, without waiting for anybody; what many of them have to send at the same moment
-//! leaves in one write. What takes longer, or is anything but a short request and its answer, goes on
-//! with a thread of its own.
+//! A connection of a gateway that has kept the stream of its last request is parked between requests. The thread of all
+//! parked ones reads their next requests, passes each on, and passes on the answers that come at once, without waiting
+//! for anybody; the bytes of many connections at the same moment leave in one write. Longer requests, and all but short
+//! ones, go on with a thread of their own.
 
 use std::io;
 use std::net::TcpStream;
@@ -24,7 +23,7 @@ use crate::sync::{Thread, spawn};
 /// Threads that serve the connections of a server.
 pub(super) struct Threads {
     state: Arc<ServerState>,
-    /// Made for the first connection of a gateway; none where that failed.
+    /// Made for the first connection of a gateway; none if that failed.
     lot: OnceLock<Option<Arc<ParkingLot<AdmittedConnection>>>>,
 }
 
@@ -36,7 +35,7 @@ impl Threads {
         })
     }
 
-    /// Serves a connection on a thread. An error says that there is none for it, and it has ended.
+    /// Serves a connection on a thread. An error says that there is none for it, and that it has ended.
     pub(super) fn serve(self: &Arc<Self>, one: AdmittedConnection, work: Work) -> io::Result<()> {
         let thread = match self.state.gateway {
             Some(_) => Thread::HttpConnOfGateway,
@@ -67,7 +66,7 @@ impl Threads {
         }
     }
 
-    /// Ends what is parked.
+    /// Ends all parked connections.
     pub(super) fn stop(&self) {
         if let Some(Some(lot)) = self.lot.get() {
             lot.close();
@@ -105,8 +104,15 @@ impl Steps<AdmittedConnection> for Threads {
             ..
         } = &mut parked.one;
         match (parked.waits, is_woken) {
-            (false, false) => read_parked(&self.state, entry, socket, held),
-            (true, true) => go_on_parked(&self.state, entry, socket, held),
+            (false, false) => {
+                with_parked(&self.state, entry, socket, held, |connection, handler| {
+                    connection.read_now(handler)
+                })
+            }
+            (true, true) => with_parked(&self.state, entry, socket, held, |connection, handler| {
+                let progress = handler.go_on(connection);
+                connection.parked(progress)
+            }),
             // The client has left, or sends the next request already.
             (true, false) => Next::Needs(Work::Finish),
             (false, true) => {
@@ -133,32 +139,6 @@ impl Steps<AdmittedConnection> for Threads {
     }
 }
 
-/// Reads the next request of a parked connection and begins with it, as far as that goes without
-/// waiting.
-pub(super) fn read_parked(
-    state: &ServerState,
-    entry: &Arc<ConnectionEntry>,
-    socket: &TcpStream,
-    held: &mut CarriedState,
-) -> Next<Work> {
-    with_parked(state, entry, socket, held, |connection, handler| {
-        connection.read_now(handler)
-    })
-}
-
-/// Goes on with what was begun: the upstream has something to tell.
-pub(super) fn go_on_parked(
-    state: &ServerState,
-    entry: &Arc<ConnectionEntry>,
-    socket: &TcpStream,
-    held: &mut CarriedState,
-) -> Next<Work> {
-    with_parked(state, entry, socket, held, |connection, handler| {
-        let progress = handler.go_on(connection);
-        connection.parked(progress)
-    })
-}
-
 fn with_parked(
     state: &ServerState,
     entry: &Arc<ConnectionEntry>,
@@ -176,6 +156,7 @@ fn with_parked(
 }
 
 impl Connection<'_, &TcpStream> {
+    /// Reads the next request and begins with it, as far as that goes without waiting.
     fn read_now(&mut self, handler: &mut dyn ConnectionHandler) -> Next<Work> {
         let head = match self.requests.head_now(&self.state.limits) {
             HeadNow::Whole(head) => head,
@@ -192,7 +173,7 @@ impl Connection<'_, &TcpStream> {
             Ok(progress) => self.parked(progress),
             Err(head) => Next::Needs(Work::Serve(head)),
         };
-        // A waiting one is at work, as it says itself.
+        // A connection that waits for its answer has marked itself as busy.
         if matches!(next, Next::Needs(_)) {
             self.entry.mark_reading();
         }
@@ -216,26 +197,13 @@ impl Connection<'_, &TcpStream> {
     }
 }
 
-/// A connection in the table, with what is kept for it. One thread has it at a time.
+/// A connection in the table, with its state between threads. One thread has it at a time.
 pub(super) struct AdmittedConnection {
     pub(super) held: CarriedState,
     pub(super) entry: Arc<ConnectionEntry>,
     pub(super) socket: Arc<TcpStream>,
-    /// Last, as it is dropped last: what the connection held is given back by then.
+    /// Last field, so that it is dropped last: the connection has given everything back by then.
     _removal: RemoveOnDrop,
-}
-
-/// Takes a connection out of the table when dropped.
-pub(super) struct RemoveOnDrop {
-    state: Arc<ServerState>,
-    id: u64,
-}
-
-impl RemoveOnDrop {
-    pub(super) fn new(state: &Arc<ServerState>, entry: &ConnectionEntry) -> RemoveOnDrop {
-        let (state, id) = (Arc::clone(state), entry.id);
-        RemoveOnDrop { state, id }
-    }
 }
 
 impl AdmittedConnection {
@@ -267,6 +235,19 @@ impl super::parking_lot::Parkable for AdmittedConnection {
         if let Some(handler) = self.held.handler() {
             handler.flush();
         }
+    }
+}
+
+/// Takes a connection out of the table when dropped.
+pub(super) struct RemoveOnDrop {
+    state: Arc<ServerState>,
+    id: u64,
+}
+
+impl RemoveOnDrop {
+    pub(super) fn new(state: &Arc<ServerState>, entry: &ConnectionEntry) -> RemoveOnDrop {
+        let (state, id) = (Arc::clone(state), entry.id);
+        RemoveOnDrop { state, id }
     }
 }
 

@@ -1,4 +1,4 @@
-//! One stream from relay to relay: what it asks for, and how that is answered.
+//! Protocol of one stream from relay to relay: the request, and its answer.
 //!
 //! ```text
 //! asks      {"connector":"NAME","port":30001}\n
@@ -18,9 +18,9 @@
 //! answers   ok\n                   it is out here too
 //! ```
 //!
-//! The first word comes from memory, so that a relay that is gone is told from a connector that is slow.
+//! The first word comes from memory, so that a dead relay is distinguished from a slow connector.
 //!
-//! It is answered from the relay's own tunnels alone: a hop never hops.
+//! A request is answered from the relay's own tunnels only: a hop never hops.
 
 use std::io::{self, Read, Write};
 use std::os::fd::BorrowedFd;
@@ -38,13 +38,13 @@ use crate::tunnel::server::{LocalStream, OpenError, Opener};
 
 /// Time for a stream and the first word of an answer. Default 1 s each: the other relay has it in memory.
 pub(super) const ANSWER: Duration = Duration::from_secs(1);
-/// Time for the second one. Default 35 s: a little more than a connector has to confirm a stream.
+/// Time for the second word. Default 35 s: a little more than a connector has to confirm a stream.
 const CONFIRMED: Duration = Duration::from_secs(35);
-/// Time for what is asked for.
+/// Time for a request.
 const ASKED: Duration = Duration::from_secs(5);
-/// Bytes of it, at most: a connector's name, escaped.
+/// Bytes of a request, at most: a connector's name, escaped.
 const CAP: usize = 8 * 1024;
-/// Bytes of the list of what is held at a relay, at most: more than 16,384 tunnels with names of 255 bytes.
+/// Bytes of the list of held ports, at most: more than 16,384 tunnels with names of 255 bytes.
 const MAX_HELD: usize = 16 << 20;
 const HELD: &[u8] = b"held\n";
 const OK: &[u8] = b"ok\n";
@@ -53,8 +53,7 @@ const REFUSED: &[u8] = b"refused\n";
 const FULL: &[u8] = b"full\n";
 /// Bytes of a word of an answer, at most.
 const MAX_WORD: usize = 16;
-/// Time after which a stream ends that is silent or takes nothing: whoever has asked for it watches over it, and has
-/// closer limits, of 24 h at most.
+/// Time after which a stream ends that is silent or takes nothing: the asking relay has closer limits, of 24 h at most.
 const SILENCE: Duration = Duration::from_secs(25 * 3600);
 
 /// Request of another relay.
@@ -79,9 +78,9 @@ enum HopRequest {
 pub(super) enum HopError {
     /// The other relay has no tunnel of that connector.
     NotThere,
-    /// It has, and the tunnel's other end refuses the stream.
+    /// It has a tunnel, whose other end refuses the stream.
     Refused,
-    /// It has, and the tunnel's other end has as many streams as it takes.
+    /// It has a tunnel, whose other end has reached its limit of streams.
     Full,
     /// It does not answer in time.
     Silent,
@@ -89,7 +88,7 @@ pub(super) enum HopError {
     Lost,
 }
 
-/// Asks by a stream that is open, and waits for the answer, whose first word has so long.
+/// Asks on an open stream, and waits for the answer; its first word has this much time.
 pub(super) fn ask(
     stream: &mut LocalStream,
     connector: &str,
@@ -107,7 +106,7 @@ pub(super) fn ask(
     match word(stream, Instant::now() + CONFIRMED).as_deref() {
         Ok(OK) => Ok(()),
         Ok(NONE) => Err(HopError::NotThere),
-        // A connector that does not confirm a stream is no better by another way.
+        // A connector that does not confirm a stream does not do so by another way.
         Ok(REFUSED) | Err(HopError::Silent) => Err(HopError::Refused),
         Ok(FULL) => Err(HopError::Full),
         _ => Err(HopError::Lost),
@@ -133,7 +132,7 @@ fn send(stream: &mut dyn ByteStream, mut left: &[u8], until: Instant) -> Result<
     stream.flush().map_err(|_| HopError::Lost)
 }
 
-/// Asks what connectors hold at another relay.
+/// Asks which ports connectors hold at another relay.
 pub(super) fn ask_held(stream: &mut LocalStream, within: Duration) -> Result<Held, HopError> {
     let until = Instant::now() + within;
     say(stream, &HopRequest::Held { held: true }, until)?;
@@ -151,15 +150,15 @@ pub(super) fn ask_held(stream: &mut LocalStream, within: Duration) -> Result<Hel
     serde_json::from_slice(&list).map_err(|_| HopError::Lost)
 }
 
-/// One word of an answer.
+/// Reads one word of an answer.
 fn word(stream: &mut LocalStream, until: Instant) -> Result<Vec<u8>, HopError> {
     line(stream, MAX_WORD, until)
 }
 
-/// A line of so many bytes at most, with its end.
+/// Reads a line of so many bytes at most, with its end.
 fn line(stream: &mut dyn ByteStream, most: usize, until: Instant) -> Result<Vec<u8>, HopError> {
     let mut line = Vec::new();
-    // A byte at a time: what follows is the application's.
+    // A byte at a time: the next bytes are the application's.
     while !line.ends_with(b"\n") {
         let mut byte = [0];
         match stream.read(&mut byte) {
@@ -184,14 +183,15 @@ fn wait(wanted: [(BorrowedFd<'_>, PollFlags); 2], until: Instant) -> Result<(), 
     }
 }
 
-/// Tells another relay that a connector is turned out; whether it has said that it knows.
+/// Tells another relay that a connector is revoked; true if it has confirmed.
 pub(super) fn send_revocation(stream: &mut LocalStream, name: &str, within: Duration) -> bool {
     let (until, revoked) = (Instant::now() + within, name.to_owned());
     say(stream, &HopRequest::Revoked { revoked }, until).is_ok()
         && word(stream, until).is_ok_and(|word| word == OK)
 }
 
-/// Answers what another relay asks for, until that is over. Who is `revoked` is out when it returns.
+/// Answers a request of another relay, until its stream ends. `revoked` is called for a revoked connector before the
+/// answer.
 pub(super) fn serve(mut relay: LocalStream, opener: &Opener, revoked: &dyn Fn(&str)) {
     let Some(asked) = read_asked(&mut relay) else {
         return log::debug!("unknown request from another relay");
@@ -221,7 +221,7 @@ pub(super) fn serve(mut relay: LocalStream, opener: &Opener, revoked: &dyn Fn(&s
         Ok(_) => OK,
         Err(OpenError::Refused) => REFUSED,
         Err(OpenError::Full) => FULL,
-        // It has gone just now.
+        // The tunnel has gone just now.
         Err(_) => NONE,
     });
     if told.is_err() {
@@ -247,7 +247,7 @@ fn read_asked(relay: &mut dyn ByteStream) -> Option<HopRequest> {
     serde_json::from_slice(&line).ok()
 }
 
-/// A stream by way of another relay. Each request has one of its own: so the other relay knows how many run.
+/// A stream through another relay. Each request has its own, so that the other relay knows how many run.
 pub(super) struct HopStream(pub(super) LocalStream);
 
 impl Read for HopStream {
@@ -285,7 +285,7 @@ impl ByteStream for HopStream {
     }
 }
 
-/// Bytes, which nobody looks at.
+/// Rules of bytes that nobody reads.
 struct Bytes;
 
 impl Rules for Bytes {

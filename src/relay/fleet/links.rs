@@ -1,5 +1,5 @@
-//! The links between the relays of a fleet: each dials every other one's `--peer-listen`, with a tunnel by which that one
-//! opens streams to it.
+//! The links between the relays of a fleet, and the search for a connector's tunnel at another relay ([`Links::open`]).
+//! Each relay dials every other one's `--peer-listen`, with a tunnel through which the other one opens streams to it.
 //!
 //! ```text
 //! visitor ── relay A ──── a stream of B's link ────> relay B ── the connector's tunnel ── application
@@ -33,24 +33,24 @@ use crate::tunnel::server::{Grant, OpenError, Opener, Policy};
 use crate::tunnel::ssh::{HostKey, ServerKey};
 use crate::tunnel::ws::Endpoint;
 
-/// The number that a link is held under; nothing listens there.
+/// Number under which a link is held; nothing listens there.
 const LINK: u16 = 1;
 /// The longest pause before a relay is dialled again. Default 1 s: it may be back, and its visitors wait.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Relays that quick-setup names beside the first. Default 3; a connector of ours uses one of them.
 const ALTERNATES: usize = 3;
-/// Connectors of which is remembered where a tunnel was found last. Default 10,000, some megabyte; then all are forgotten.
+/// Connectors whose last relay is remembered. Default 10,000, about a megabyte; then all are forgotten.
 const REMEMBERED: usize = 10_000;
-/// Time in which a relay that did not answer is asked after all others, and in which something is to come over its link.
-/// Default 3 s; then the link is cut.
+/// Time in which a silent relay is asked after all others, and in which bytes must come over its link. Default 3 s;
+/// then the link is cut.
 const SILENT: Duration = Duration::from_secs(3);
-/// Time for a relay's answer when no other one has the tunnel. Default 5 s: a machine with too much to do answers late.
+/// Time for a relay's answer if no other one has the tunnel. Default 5 s: a busy machine answers late.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time for what is held at all other relays together. Default 2 s: the operator waits for it.
+/// Time for the list of held ports of all other relays together. Default 2 s: the operator waits for it.
 const OVERVIEW: Duration = Duration::from_secs(2);
 /// Purpose of a password between two relays.
 const PURPOSE: &[u8] = b"postern link";
-/// Time after the start in which links are awaited before visitors are.
+/// Time after the start in which links are awaited before visitors are accepted.
 const READY: Duration = Duration::from_secs(3);
 
 /// The links of one relay.
@@ -58,19 +58,19 @@ pub(in crate::relay) struct Links {
     id: String,
     own: Member,
     secret: hmac::Key,
-    /// Of which the first is the one whose fingerprint the others know.
+    /// Host keys; the others know the fingerprint of the first one.
     keys: Arc<[ServerKey]>,
     roster: Arc<RwLock<Roster>>,
-    /// Where other relays dial.
+    /// Server that other relays dial.
     server: server::Server,
     opener: Opener,
-    /// To the others, by their ids, with the address and key that each was made for.
+    /// Tunnels to the others, by their ids, with the address and key that each was made for.
     tunnels: Mutex<HashMap<String, (String, String, Tunnel)>>,
-    /// At which relay a connector's tunnel was found last.
+    /// Relay at which a connector's tunnel was found last.
     found: Mutex<HashMap<String, String>>,
-    /// When a relay did not answer, until it does.
+    /// Time at which a relay did not answer, until it does.
     silent: Mutex<HashMap<String, Instant>>,
-    /// This relay's own tunnels.
+    /// Opens streams through this relay's own tunnels.
     of_connectors: Opener,
     revoked: Arc<dyn Fn(&str) + Send + Sync>,
     is_leaving: AtomicBool,
@@ -81,23 +81,23 @@ pub(in crate::relay) struct Links {
 
 /// Settings of links.
 pub(in crate::relay) struct LinkSettings {
-    /// This relay's name, and what it says of itself.
+    /// ID of this relay, and its entry for the others.
     pub(in crate::relay) id: String,
     pub(in crate::relay) own: Member,
     /// Secret that all relays know.
     pub(in crate::relay) secret: Zeroizing<[u8; 32]>,
     pub(in crate::relay) listener: TcpListener,
     pub(in crate::relay) keys: Arc<[ServerKey]>,
-    /// To this relay's own tunnels.
+    /// Opens streams through this relay's own tunnels.
     pub(in crate::relay) opener: Opener,
-    /// Asks the store who there is, where one is not known.
+    /// Asks the store for the members if one is unknown.
     pub(in crate::relay) look: Box<dyn Fn() + Send + Sync>,
-    /// Turns a connector out, as another relay has.
+    /// Applies a revocation that another relay has made.
     pub(in crate::relay) revoked: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 impl Links {
-    /// Takes links from here on.
+    /// Starts to accept links.
     pub(in crate::relay) fn start(settings: LinkSettings) -> io::Result<Self> {
         let secret = hmac::Key::new(hmac::HMAC_SHA256, &*settings.secret);
         let roster = Arc::<RwLock<Roster>>::default();
@@ -137,12 +137,12 @@ impl Links {
         }
     }
 
-    /// From here on it says that it goes.
+    /// Marks this relay as leaving.
     pub(in crate::relay) fn leave(&self) {
         self.is_leaving.store(true, Ordering::SeqCst);
     }
 
-    /// Takes over who there is, and dials who is new.
+    /// Takes over the list of members, and dials new ones.
     pub(in crate::relay) fn see(&self, rows: Vec<MemberRow>) {
         let others = rows.into_iter().filter(|row| row.id != self.id);
         let read = others.filter_map(|row| {
@@ -218,8 +218,8 @@ impl Links {
         Tunnel::start(settings).map_err(|error| error.to_string())
     }
 
-    /// For another relay: who gives it knows the fleet's secret, and has the key that the store names for this one. It
-    /// opens nothing at a third.
+    /// Returns the password for another relay: its sender knows the fleet's secret, and has the key that the store
+    /// names for this one. It opens nothing at a third relay.
     fn password(&self, to: &str) -> Result<Zeroizing<String>, String> {
         let (said, key) = (signed(&self.id, to), self.keys.first());
         let key = key.ok_or("this relay has no host key")?;
@@ -232,7 +232,7 @@ impl Links {
         self.opener.is_held(id, LINK)
     }
 
-    /// The relays that a connector is to dial, in that order, this one among them.
+    /// Returns the relays that a connector should dial, in that order, including this one.
     pub(in crate::relay) fn places(&self, connector: &str) -> Vec<Member> {
         let roster = self.roster.read();
         let live = roster.live(|id| self.is_linked(id));
@@ -243,7 +243,7 @@ impl Links {
         places.map(|(_, member)| member.clone()).collect()
     }
 
-    /// As `places`, with this one first: the address that it names itself is here.
+    /// Returns them with this relay first, for a public port at this relay's address.
     pub(in crate::relay) fn places_from_here(&self, connector: &str) -> Vec<Member> {
         let mut places = self.places(connector);
         places.retain(|member| *member != self.own);
@@ -251,7 +251,7 @@ impl Links {
         places
     }
 
-    /// Vouches for the keys of these relays.
+    /// Signs the keys of these relays.
     pub(in crate::relay) fn vouch(&self, relays: &[Member]) -> Result<FleetKeys, String> {
         let seed = hmac::sign(&self.secret, b"postern fleet's key");
         let seed = seed.as_ref().first_chunk().expect("a SHA-256 of 32 bytes");
@@ -262,8 +262,8 @@ impl Links {
         keys.map_err(|error| error.to_string())
     }
 
-    /// Opens a stream to what a connector holds at another relay. Each is asked until one has it, and those that do not
-    /// answer in the end once more, with patience.
+    /// Opens a stream to a port that a connector holds at another relay. Each relay is asked until one has it; those
+    /// that do not answer are asked once more at the end, with patience.
     pub(in crate::relay) fn open(
         &self,
         connector: &str,
@@ -290,7 +290,7 @@ impl Links {
         Err(Unreachable::Tunnel)
     }
 
-    /// The relay `id` has the connector's tunnel.
+    /// Handles the answer of relay `id`, which has the connector's tunnel.
     fn found(
         &self,
         found: Result<Box<dyn ByteStream>, HopError>,
@@ -305,8 +305,8 @@ impl Links {
         Ok(stream)
     }
 
-    /// A relay that does not answer is asked last for a while. Where nothing at all comes from it, its link is cut,
-    /// with what hangs in it; one that has too much to do keeps it.
+    /// Asks a silent relay last for a while. If nothing at all comes from it, its link is cut, with all its streams; an
+    /// overloaded relay keeps its link.
     fn note_silence(&self, id: &str) {
         let mut silent = self.silent.lock();
         if silent.get(id).is_some_and(is_recent) {
@@ -347,7 +347,7 @@ impl Links {
         Ok(Box::new(HopStream(stream)))
     }
 
-    /// Linked relays, the most likely first, and those that did not answer just now.
+    /// Returns the linked relays, the most likely first, and those that did not answer just now.
     fn candidates(&self, connector: &str) -> (Vec<String>, Vec<String>) {
         let last = self.found.lock().get(connector).cloned();
         let roster = self.roster.read();
@@ -369,7 +369,7 @@ impl Links {
         found.insert(connector.to_owned(), id);
     }
 
-    /// The whole fleet. Each relay that is linked is asked what is held there, as far as there is time.
+    /// Returns the state of the whole fleet. Each linked relay is asked for its held ports, as far as there is time.
     pub(in crate::relay) fn overview(&self) -> FleetOverview {
         let roster = self.roster.read();
         let others = roster.members();
@@ -403,8 +403,8 @@ impl Links {
         FleetOverview(std::iter::once(own).chain(others).collect())
     }
 
-    /// Tells the other relays that a connector is turned out, as one of them may not reach the store: where those are that
-    /// have not said that they know.
+    /// Tells the other relays that a connector is revoked, as one of them may not reach the store; returns the
+    /// addresses of those that have not confirmed.
     pub(in crate::relay) fn send_revocation(&self, name: &str) -> Vec<String> {
         let roster = self.roster.read();
         let others = roster.members();
@@ -423,7 +423,7 @@ impl Links {
         unreached.map(|(_, peer)| peer).collect()
     }
 
-    /// Connectors of those that `dials_two` means which have a tunnel here and at no other relay that is linked.
+    /// Number of connectors, of those that `dials_two` accepts, with a tunnel here and at no other linked relay.
     pub(in crate::relay) fn only_here(&self, dials_two: impl Fn(&str) -> bool) -> usize {
         let overview = self.overview();
         if !overview.has_linked() {
@@ -452,30 +452,30 @@ impl Links {
         (linked, roster.members().count() - linked)
     }
 
-    /// True if visitors may come: every relay that is there is linked, or has had its time.
+    /// True if visitors may come: every live relay is linked, or the time for that is over.
     pub(in crate::relay) fn is_ready(&self) -> bool {
         let roster = self.roster.read();
         let mut live = roster.live(|_| false);
         self.began.elapsed() >= READY || live.all(|(id, _)| self.is_linked(id))
     }
 
-    /// Streams that are served for other relays now.
+    /// Number of streams that are served for other relays now.
     pub(in crate::relay) fn served(&self) -> usize {
         self.served.out()
     }
 
-    /// Where other relays dial: as they are told, and as it listens.
+    /// Address that other relays dial, and the one that it listens on.
     pub(in crate::relay) fn address(&self) -> (&str, SocketAddr) {
         (&self.own.peer, self.server.address())
     }
 
-    /// Ends them all.
+    /// Ends all links.
     pub(in crate::relay) fn stop(&self) {
         self.tunnels.lock().clear();
     }
 }
 
-/// True if a relay that did not answer then is asked last.
+/// True if a relay that did not answer at that time is still asked last.
 fn is_recent(at: &Instant) -> bool {
     at.elapsed() < SILENT
 }
@@ -502,7 +502,7 @@ impl Policy for LinkPolicy {
             let member = roster.get(user).filter(|_| user != self.id);
             member.is_some_and(|it| HostKey::is_proof(proof, &it.fingerprint, &said))
         };
-        // It may be new, or have another key than before.
+        // The member may be new, or have a new key.
         if !is_it() {
             (self.look)();
         }
@@ -517,10 +517,10 @@ impl Policy for LinkPolicy {
     }
 }
 
-// Which relays a connector's tunnels are at: rendezvous hashing (highest random weight, Thaler and Ravishankar 1998). Each
-// relay has a weight for each connector; a relay that joins or leaves moves only what it gets or had. Pure.
+// Placement of connectors' tunnels: rendezvous hashing (highest random weight, Thaler and Ravishankar 1998). Each relay
+// has a weight for each connector; a relay that joins or leaves only moves connectors that it gets or had.
 
-/// The relays in the order in which a connector is to use them.
+/// Returns the relays in the order in which a connector should use them.
 pub(super) fn order<'m, M>(
     connector: &str,
     members: impl Iterator<Item = (&'m str, M)>,

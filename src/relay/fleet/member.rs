@@ -1,4 +1,5 @@
-//! The relays of a fleet, and which of them are there. Pure, but for the time that is given.
+//! The relays of a fleet: their entries, the roster of live ones, the id of this one, and the overview for the
+//! operator.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -9,8 +10,12 @@ use crate::api::relay as api;
 use crate::store::random::{bytes, hex};
 use crate::store::{DataDir, Error};
 
-/// A relay whose beat was not seen to change for so long is not there. Default 15 s: three beats.
+/// Time after which a relay whose beat does not change counts as dead. Default 15 s: three beats.
 const LEASE: Duration = Duration::from_secs(15);
+/// File of this relay's id.
+const FILE: &str = "fleet.id";
+/// Bytes of that file, at most.
+const CAP: u64 = 64;
 
 /// Entry of a relay for the others.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,30 +26,30 @@ pub(in crate::relay) struct Member {
     /// URL that connectors may dial instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::relay) tunnel_url: Option<String>,
-    /// Of its host key, as connectors check it.
+    /// Fingerprint of its host key, as connectors check it.
     pub(in crate::relay) fingerprint: String,
-    /// Where other relays reach it: `ADDRESS:PORT`.
+    /// Address at which other relays reach it: `ADDRESS:PORT`.
     pub(in crate::relay) peer: String,
-    /// True if it ends, and takes nothing new.
+    /// True if it is stopping, and accepts nothing new.
     #[serde(default)]
     pub(in crate::relay) is_leaving: bool,
-    /// Which version it runs; empty of one that does not say.
+    /// Version that it runs; empty if unknown.
     #[serde(default)]
     pub(in crate::relay) version: String,
     /// Its public URL.
     #[serde(default)]
     pub(in crate::relay) url: String,
-    /// The host of public ports there.
+    /// Host of its public ports.
     #[serde(default)]
     pub(in crate::relay) ports_at: String,
 }
 
-/// One relay, as it was read last.
+/// Another relay, as it was read last.
 #[derive(Debug, Clone)]
 struct RosterEntry {
     member: Member,
     beat: u64,
-    /// When the beat was seen to change, by this machine's clock alone; not since it is known, where none.
+    /// Time at which the beat was seen to change, by this machine's clock; none if it has not changed yet.
     changed: Option<Instant>,
 }
 
@@ -52,12 +57,12 @@ struct RosterEntry {
 #[derive(Debug, Default)]
 pub(super) struct Roster {
     seen: BTreeMap<String, RosterEntry>,
-    /// When the store was read last: while it is away nobody is judged anew.
+    /// Time of the last read of the store: while the store is unavailable, no relay's state changes.
     at: Option<Instant>,
 }
 
 impl Roster {
-    /// Takes over what the store says: id, beat, and what each says of itself. Who is not in it is not known any more.
+    /// Takes over the rows of the store: id, beat, and the entry of each relay. Relays without a row are forgotten.
     pub(super) fn see(&mut self, rows: impl Iterator<Item = (String, u64, Member)>, now: Instant) {
         let mut before = std::mem::take(&mut self.seen);
         for (id, beat, member) in rows {
@@ -77,7 +82,7 @@ impl Roster {
         self.at = Some(now);
     }
 
-    /// All of them, there or not.
+    /// All of them, live or not.
     pub(super) fn members(&self) -> impl Iterator<Item = (&str, &Member)> {
         self.seen
             .iter()
@@ -104,19 +109,14 @@ impl Roster {
     }
 }
 
-/// Its file.
-const FILE: &str = "fleet.id";
-/// Bytes of it, at most.
-const CAP: u64 = 64;
-
-/// True if the directory is that of a relay of a fleet, whose state is in the store.
+/// True if the directory belongs to a relay of a fleet, whose state is in the store.
 pub(in crate::relay) fn is_member(home: &DataDir) -> bool {
-    // Reading the directory reports what cannot be looked at.
+    // Reading the directory reports the error.
     home.dir().join(FILE).try_exists().unwrap_or(false)
 }
 
-/// 16 hexadecimal digits, made where there are none.
-pub(super) fn of(home: &DataDir) -> Result<String, Error> {
+/// Returns this relay's id, 16 hexadecimal digits; creates one if there is none.
+pub(super) fn id_of(home: &DataDir) -> Result<String, Error> {
     let locked = home.lock()?;
     let kept = home.read(FILE, CAP)?.unwrap_or_default();
     let kept = String::from_utf8(kept).unwrap_or_default();
@@ -132,34 +132,34 @@ pub(super) fn of(home: &DataDir) -> Result<String, Error> {
 /// The ports that connectors hold at one relay, by connector.
 pub(in crate::relay) type Held = HashMap<String, Vec<u16>>;
 
-/// How a relay is to the one that looks.
+/// State of a relay, as this one sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PeerState {
-    /// It is that one.
+    /// This relay itself.
     Own,
     Linked,
-    /// It says that it ends.
+    /// It is stopping.
     Leaving,
     /// There is no link to it.
     Away,
 }
 
-/// One relay of the fleet.
+/// A relay of the fleet.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) id: String,
     pub(super) member: Member,
     pub(super) state: PeerState,
-    /// Ports held there; none if unknown.
+    /// Ports held there, by connector; none if unknown.
     pub(super) held: Option<Held>,
 }
 
-/// All relays that are known, this one first.
+/// All known relays, this one first.
 #[derive(Debug, Default)]
 pub(in crate::relay) struct FleetOverview(pub(super) Vec<Peer>);
 
 impl FleetOverview {
-    /// True if there is another relay.
+    /// True if another relay is linked.
     pub(super) fn has_linked(&self) -> bool {
         self.0.iter().any(|peer| peer.state == PeerState::Linked)
     }
@@ -198,7 +198,7 @@ impl FleetOverview {
         all
     }
 
-    /// As the operator reads it.
+    /// Returns the operator's view.
     pub(in crate::relay) fn shown(&self) -> Vec<api::Peer> {
         let peers = self.0.iter().map(|peer| api::Peer {
             id: peer.id.clone(),
@@ -277,11 +277,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let home = DataDir::at(dir.path());
         assert!(!is_member(&home));
-        let made = of(&home).unwrap();
+        let made = id_of(&home).unwrap();
         assert!(is_member(&home));
-        assert_eq!(of(&home).unwrap(), made);
+        assert_eq!(id_of(&home).unwrap(), made);
         std::fs::write(dir.path().join(FILE), "damaged").unwrap();
-        assert_ne!(of(&home).unwrap(), made);
+        assert_ne!(id_of(&home).unwrap(), made);
     }
 
     #[test]

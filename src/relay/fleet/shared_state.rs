@@ -1,4 +1,4 @@
-//! The state in the store, in the place of the log.
+//! The state of a fleet in its shared store: reading, changing and copying it, and the store's availability.
 
 use std::fmt;
 use std::mem::discriminant;
@@ -19,10 +19,13 @@ use crate::relay::{state_rows, state_store};
 use crate::store::DataDir;
 use crate::sync::Mutex;
 
-/// The rows in the store.
+/// Time without any answer after which the store counts as unavailable. Default 15 s: more than a query takes at most.
+const SILENT: Duration = Duration::from_secs(15);
+
+/// The state's rows in the store.
 pub(in crate::relay) struct SharedRows {
     session: Session,
-    /// Of the state that was written or read last.
+    /// Version of the state that was written or read last.
     version: Version,
     availability: Arc<StoreAvailability>,
 }
@@ -37,15 +40,15 @@ pub(in crate::relay) struct OpenedStore {
     pub(in crate::relay) watching: Watching,
 }
 
-/// For who looks what is new.
+/// Session of the thread that looks for changes.
 pub(in crate::relay) struct Watching {
-    /// The relay's name among all.
+    /// ID of this relay.
     pub(in crate::relay) id: String,
     pub(super) session: Session,
 }
 
 impl OpenedStore {
-    /// Reads the state, and makes the tables where there are none.
+    /// Reads the state, and creates the tables if they are missing.
     pub(in crate::relay) fn open(home: &DataDir, options: &Options) -> Result<Self, Error> {
         let session = |of: fn(_, _) -> Session| of(options.store.clone(), options.password.clone());
         let mut making = session(Session::making);
@@ -66,14 +69,14 @@ impl OpenedStore {
             secret,
             availability,
             watching: Watching {
-                id: member::of(home)?,
+                id: member::id_of(home)?,
                 session: watching,
             },
         })
     }
 }
 
-/// Nothing that the directory has is to be lost by that the store is empty.
+/// Fails if the directory has a state and the store has none: it must not be lost.
 fn check_files(home: &DataDir, is_new: bool) -> Result<(), Error> {
     if is_member(home) {
         return Ok(());
@@ -129,11 +132,11 @@ impl Rows for SharedRows {
 
 /// Settings of a relay of a fleet.
 pub struct Options {
-    /// Where the state is.
+    /// Address of the shared store.
     pub store: StoreUrl,
-    /// Of the account there.
+    /// Password of the account there.
     pub password: StorePassword,
-    /// Where the other relays of the fleet link themselves.
+    /// Listener for the links of the other relays.
     pub peer_listener: TcpListener,
 }
 
@@ -143,14 +146,8 @@ impl fmt::Debug for Options {
     }
 }
 
-// Availability of the store, as it was found last: while it is away, only the thread that checks for its return waits
-// for it.
-
-/// Time without any answer after which the store is not there, whatever the last one was. Default 15 s: more than a
-/// question takes at most.
-const SILENT: Duration = Duration::from_secs(15);
-
-/// Availability of the store.
+/// Availability of the store, from the last result: while it is unavailable, only the thread that checks for its return
+/// waits for it.
 #[derive(Debug)]
 pub(super) struct StoreAvailability(Mutex<LastResult>);
 
@@ -169,7 +166,7 @@ impl Default for StoreAvailability {
 }
 
 impl StoreAvailability {
-    /// Fails if it is away.
+    /// Fails if the store is unavailable.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let last = self.0.lock();
         if last.at.elapsed() >= SILENT && last.error.is_none() {
@@ -178,7 +175,7 @@ impl StoreAvailability {
         last.error.clone().map_or(Ok(()), Err)
     }
 
-    /// Notes the result of a question; logged once, again if it is of another kind, and when it is over.
+    /// Notes the result of a query; logs a failure once, again if it is of another kind, and its end.
     pub(super) fn note<T>(&self, outcome: &Result<T, StoreError>) {
         let now = outcome.as_ref().err().cloned();
         let mut last = self.0.lock();
@@ -222,8 +219,8 @@ impl fmt::Debug for StateLocation {
     }
 }
 
-/// Copies a state to where none is; how many connectors, revoked ones and invites it has. Host keys and counters stay
-/// where they are: they are a relay's own.
+/// Copies a state to an empty place; returns the numbers of connectors, revoked ones and invites. Host keys and
+/// counters are not copied: they belong to one relay.
 pub fn copy(from: &StateLocation, to: &StateLocation) -> Result<[usize; 3], Error> {
     let state = read(from)?;
     write(to, &state)?;

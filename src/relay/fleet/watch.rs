@@ -6,24 +6,23 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use super::member::Member;
-use super::shared_state::StoreAvailability;
-use super::shared_state::{OpenedStore, Watching};
+use super::shared_state::{OpenedStore, StoreAvailability, Watching};
 use super::store::{MemberRow, Session};
 use crate::relay::store_error::StoreError;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::store::random;
 use crate::sync::{Condvar, Mutex, Thread, spawn_joined};
 
-/// Pause between two looks. Default 500 ms: what is changed at another relay is known here within that.
+/// Pause between two looks. Default 500 ms: a change at another relay is known here within that time.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Shortest pause if somebody waits for a look: a visitor of any name is one. Default 20 ms.
+/// Shortest pause if somebody waits for a look: any visitor of an unknown name does. Default 20 ms.
 const LEAST: Duration = Duration::from_millis(20);
-/// Beats after which relays are forgotten that are long gone. Default 720: an hour.
+/// Beats after which old relays are forgotten. Default 720: an hour.
 const FORGET_EACH: u64 = 720;
 /// Pause between two beats. Default 5 s.
 const BEAT: Duration = Duration::from_secs(5);
 
-/// Looks that were asked for.
+/// Requests for a look.
 #[derive(Default)]
 struct LookRequests {
     asked: u64,
@@ -40,7 +39,15 @@ pub(in crate::relay) struct Looks {
 }
 
 impl Looks {
-    /// Looks now, and waits for that; false where the store does not say in time what is new.
+    /// Makes the requests of a relay that is not watched yet.
+    pub(in crate::relay) fn new(opened: &OpenedStore) -> Self {
+        Self {
+            requests: Arc::default(),
+            availability: Arc::clone(&opened.availability),
+        }
+    }
+
+    /// Looks now, and waits for the result; false if the store does not answer in time.
     pub(in crate::relay) fn look_now(&self, within: Duration) -> bool {
         if self.availability.check().is_err() {
             return false;
@@ -61,13 +68,13 @@ impl Looks {
         self.availability.check().is_ok()
     }
 
-    /// True if the store is there.
+    /// True if the store is available.
     pub(in crate::relay) fn is_there(&self) -> bool {
         self.availability.check().is_ok()
     }
 }
 
-/// The thread.
+/// The watching thread.
 pub(in crate::relay) struct StoreWatch {
     looks: Looks,
     thread: Option<JoinHandle<()>>,
@@ -75,24 +82,14 @@ pub(in crate::relay) struct StoreWatch {
 
 /// Functions of the relay that a watch needs.
 pub(in crate::relay) struct WatchHooks {
-    /// The number of the state that it has.
+    /// Returns the number of the relay's state.
     pub(in crate::relay) number: Box<dyn Fn() -> u64 + Send>,
-    /// Takes over what is new.
+    /// Takes over the changes.
     pub(in crate::relay) refresh: Box<dyn Fn() -> Result<(), StoreError> + Send>,
-    /// Entry of the relay: JSON.
+    /// Returns the entry of the relay: JSON.
     pub(in crate::relay) body: Box<dyn Fn() -> String + Send>,
     /// Receives all relays.
     pub(in crate::relay) seen: Box<dyn Fn(Vec<MemberRow>) + Send>,
-}
-
-impl Looks {
-    /// For a relay that is not watched yet.
-    pub(in crate::relay) fn new(opened: &OpenedStore) -> Self {
-        Self {
-            requests: Arc::default(),
-            availability: Arc::clone(&opened.availability),
-        }
-    }
 }
 
 /// Reason that a watch does not begin.
@@ -102,7 +99,7 @@ pub(in crate::relay) enum WatchError {
 }
 
 impl StoreWatch {
-    /// Says that the relay is there, and begins: one that may not say it is of no use to anybody.
+    /// Writes the first heartbeat, and begins: a relay without the right to write it is of no use.
     pub(in crate::relay) fn start(
         looks: &Looks,
         Watching { id, session }: Watching,
@@ -113,7 +110,7 @@ impl StoreWatch {
             session,
             row: MemberRow {
                 id,
-                // Another one than before a restart.
+                // A value that differs from the one before a restart.
                 beat: u64::from(u32::from_be_bytes(random::bytes())),
                 body: String::new(),
             },
@@ -141,7 +138,7 @@ impl Drop for StoreWatch {
         if self.looks.is_there()
             && let Some(thread) = self.thread.take()
         {
-            // One that broke off has been told of.
+            // A panic of the thread has been logged.
             let _ = thread.join();
         }
     }
@@ -150,9 +147,9 @@ impl Drop for StoreWatch {
 struct Watcher {
     session: Session,
     row: MemberRow,
-    /// When the last beat was written.
+    /// Time of the last beat.
     beaten: Option<Instant>,
-    /// True if it was said that another relay has its name.
+    /// True if it was logged that another relay has its id.
     is_logged: bool,
     watched: WatchHooks,
 }
@@ -190,7 +187,8 @@ impl Watcher {
         }
     }
 
-    /// Waits if another relay has the same id at other addresses: it keeps the id if it shows within that time that it runs.
+    /// Waits if another relay has the same id at other addresses: that one keeps the id if it shows within this time
+    /// that it runs.
     fn await_twin(&mut self) -> Result<(), StoreError> {
         let own = (self.watched.body)();
         let mut find = || {
@@ -222,7 +220,8 @@ impl Watcher {
         Ok(())
     }
 
-    /// Two machines that were made of one image are one relay to the others, and reach each other never.
+    /// Logs if another relay has the same id, such as a copy of this machine: the others see both as one relay, and the
+    /// two never reach each other.
     fn check_own(&mut self, rows: &[MemberRow]) {
         let own = rows.iter().find(|row| row.id == self.row.id);
         let is_other = own.is_some_and(|own| own.beat != self.row.beat);
@@ -235,14 +234,15 @@ impl Watcher {
         }
     }
 
-    /// A store that has refused to write is there again when it writes.
+    /// Reads changes and members, and writes a due beat. A store that has refused a write is available again after a
+    /// write.
     fn look(&mut self, is_there: bool) -> Result<(), StoreError> {
-        // First what is promised and forbidden, whatever else cannot be read.
+        // Revocations and other changes come first, even if the rest cannot be read.
         let number = self.session.number()?;
         if number != (self.watched.number)()
             && let Err(error) = (self.watched.refresh)()
         {
-            // Of its own connection, which may have been another server's: the next look asks again.
+            // This error is of another connection, perhaps to another server: the next look asks again.
             log::debug!("cannot read changes: {error}");
         }
         let body = (self.watched.body)();

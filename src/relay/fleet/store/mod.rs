@@ -21,5 +21,4 @@ mod url;
 pub(in crate::relay) use rows::MemberRow;
 pub(super) use rows::Version;
 pub(super) use session::Session;
-pub use url::StorePassword;
-pub use url::{InvalidStoreUrl, StoreUrl};
+pub use url::{InvalidStoreUrl, StorePassword, StoreUrl};

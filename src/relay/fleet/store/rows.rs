@@ -1,4 +1,4 @@
-//! The rows as they stand in the store, and changes of them: each is one transaction.
+//! The state's rows and the members' rows in the store. Each change of the state is one transaction.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, TxOpts};
@@ -13,11 +13,14 @@ use crate::relay::state_rows::{Kind, Row};
 use crate::relay::store_error::StoreError;
 use crate::store::random;
 
-/// Changes after which a relay that lags behind reads all. Default 500.
+/// Number of changes after which a relay that lags behind reads everything. Default 500.
 const REMEMBERED: u64 = 500;
-/// Each so many changes what is older is taken away.
+/// Number of changes between two removals of old ones.
 const SWEPT_EACH: u64 = 16;
-/// Name of a state in the store: two states may have the same number where one comes from a backup.
+/// Forgets relays that were not seen for a day; such a relay comes back by itself.
+const FORGET: &str = "DELETE FROM postern_relays WHERE seen < NOW() - INTERVAL 1 DAY";
+
+/// Name of a state in the store: two states may have the same number if one comes from a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::relay::fleet) struct Version {
     pub(in crate::relay::fleet) number: u64,
@@ -25,7 +28,7 @@ pub(in crate::relay::fleet) struct Version {
 }
 
 impl Session {
-    /// The number of the last change.
+    /// Returns the number of the last change.
     pub(in crate::relay::fleet) fn number(&mut self) -> Result<u64, StoreError> {
         let fleet = self.fleet.clone();
         self.ask(|conn| Ok(version(conn, fleet.as_deref())?.number))
@@ -42,7 +45,7 @@ impl Session {
         Ok(Zeroizing::new(secret))
     }
 
-    /// All there is, as it is at one moment.
+    /// Reads the whole state at one moment.
     pub(in crate::relay::fleet) fn whole(&mut self) -> Result<(RelayState, Version), StoreError> {
         let fleet = self.fleet.clone();
         let (rows, version) = self.ask(|conn| {
@@ -58,7 +61,7 @@ impl Session {
         Ok((state, version))
     }
 
-    /// A state with the changes of others, and its version then; none where there are none.
+    /// Returns the state with the changes of others, and its version; none if there are none.
     pub(in crate::relay::fleet) fn news(
         &mut self,
         state: &RelayState,
@@ -75,7 +78,7 @@ impl Session {
             } else if let Some(1_u8) = at_once.exec_first(is_known, (known.number, &known.id))? {
                 Some(at_once.exec(since, (known.number,))?)
             } else {
-                // Behind by more than is remembered, or the store is another one than it was.
+                // This relay lags behind by more than is remembered, or the store is another one.
                 None
             };
             at_once.commit()?;
@@ -92,8 +95,8 @@ impl Session {
         }
     }
 
-    /// Makes a change of the state of this version; the new one's, or none where the store has another. An error says
-    /// that it is not known to be made.
+    /// Changes the state of this version; returns the new version, or none if the store has another one. After an error
+    /// the change may have been made or not.
     pub(in crate::relay::fleet) fn change(
         &mut self,
         known: &Version,
@@ -119,7 +122,7 @@ impl Session {
         Ok(is_made.then_some(made))
     }
 
-    /// Best effort: the next one does it too. Rows that are gone are remembered as long as the changes.
+    /// Removes old changes, and equally old rows without a body. Best effort: the next call does it too.
     fn sweep(&mut self, before: u64) {
         let swept = self.ask(|conn| {
             let changes = "DELETE FROM postern_commits WHERE number < ? LIMIT 1000";
@@ -137,7 +140,7 @@ fn snapshot(conn: &mut Conn) -> Result<mysql::Transaction<'_>, mysql::Error> {
     conn.start_transaction(TxOpts::default().set_with_consistent_snapshot(true))
 }
 
-/// The version of this fleet alone, where that is known. A server without it may be none of the store's.
+/// Reads the version, of this fleet only if it is known. A server without it may belong to another store.
 fn version(conn: &mut impl Queryable, fleet: Option<&str>) -> Result<Version, ServerTrouble> {
     let row: Option<(u64, String, String)> = conn.query_first(
         "SELECT f.number, COALESCE(c.id, ''), SHA2(f.secret, 256) FROM postern_fleet f \
@@ -147,10 +150,10 @@ fn version(conn: &mut impl Queryable, fleet: Option<&str>) -> Result<Version, Se
         Some((number, id, of)) if fleet.is_none_or(|fleet| fleet == of) => {
             Ok(Version { number, id })
         }
-        Some(_) => Err(ServerTrouble::PeerOpener(
+        Some(_) => Err(ServerTrouble::Unready(
             "it contains another fleet's state".into(),
         )),
-        None => Err(ServerTrouble::PeerOpener("postern_fleet has no row".into())),
+        None => Err(ServerTrouble::Unready("postern_fleet has no row".into())),
     }
 }
 
@@ -166,7 +169,7 @@ fn put(state: &mut RelayState, rows: Vec<Stored>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// True if the change is made; false where the store has another state than the one that it was made of.
+/// True if the change was made; false if the store has another state than `known`.
 fn attempt(
     conn: &mut Conn,
     known: &Version,
@@ -180,7 +183,7 @@ fn attempt(
     write(conn, raise, values)?;
     if conn.affected_rows() == 0 {
         conn.query_drop("ROLLBACK")?;
-        // It may have been made before, and only the answer was lost.
+        // It may have been made before, and only its answer was lost.
         let read_back = "SELECT 1 FROM postern_commits WHERE number = ? AND id = ?";
         let found: Option<u8> = conn.exec_first(read_back, (made.number, &made.id))?;
         return Ok(found.is_some());
@@ -196,34 +199,31 @@ fn damaged(what: &str) -> StoreError {
     StoreError::Damaged(what.to_owned())
 }
 
-/// One relay, as it says of itself.
+/// Entry of a relay for the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::relay) struct MemberRow {
     pub(in crate::relay::fleet) id: String,
-    /// Another number than before: it lives.
+    /// Number that changes while the relay lives.
     pub(in crate::relay::fleet) beat: u64,
-    /// JSON.
+    /// Entry as JSON.
     pub(in crate::relay::fleet) body: String,
 }
 
-/// One that was not seen for a day is forgotten; it comes back by itself.
-const FORGET: &str = "DELETE FROM postern_relays WHERE seen < NOW() - INTERVAL 1 DAY";
-
 impl Session {
-    /// Says that a relay is there.
+    /// Writes the heartbeat of a relay.
     pub(in crate::relay::fleet) fn beat(&mut self, row: &MemberRow) -> Result<(), StoreError> {
         let beat = "INSERT INTO postern_relays (id, beat, body) VALUES (?, ?, ?) \
             ON DUPLICATE KEY UPDATE beat = VALUES(beat), body = VALUES(body)";
         self.ask(|conn| Ok(write(conn, beat, (&row.id, row.beat, &row.body))?))
     }
 
-    /// Says that it is there no more.
+    /// Removes a relay that stops.
     pub(in crate::relay::fleet) fn leave(&mut self, id: &str) -> Result<(), StoreError> {
         let leave = "DELETE FROM postern_relays WHERE id = ?";
         self.ask(|conn| Ok(write(conn, leave, (id,))?))
     }
 
-    /// All relays that were seen within a day.
+    /// Returns all relays that were seen within a day.
     pub(in crate::relay::fleet) fn members(&mut self) -> Result<Vec<MemberRow>, StoreError> {
         let rows: Vec<(String, u64, String)> =
             self.ask(|conn| Ok(conn.query("SELECT id, beat, body FROM postern_relays")?))?;
@@ -231,7 +231,7 @@ impl Session {
         Ok(rows.into_iter().map(row).collect())
     }
 
-    /// Forgets those that were not.
+    /// Forgets relays that were not seen for a day.
     pub(in crate::relay::fleet) fn forget_members(&mut self) -> Result<(), StoreError> {
         self.ask(|conn| Ok(conn.query_drop(FORGET)?))
     }

@@ -1,4 +1,5 @@
-//! The tables. All statements may be given again; columns and tables are only ever added.
+//! The tables, their upgrade from form 1, and writing rows. All statements can be repeated; columns and tables are only
+//! ever added.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Params, Value};
@@ -11,11 +12,11 @@ use crate::relay::state_rows::Row;
 use crate::relay::store_error::StoreError;
 use crate::store::random;
 
-/// The form of the tables and of what is in them. A relay that knows an earlier one does not touch them.
+/// Form of the tables and of their content. A relay that only knows an earlier one does not touch them.
 pub(super) const FORM: u32 = 2;
 
-/// One row decides who is first: each change raises its number from the one that it was made of. Names are bytes, as
-/// collations take some that differ for the same.
+/// Tables. The row of `postern_fleet` decides which change is first: each raises its number from the one that it was
+/// based on. Names are bytes, as collations take some different names for equal.
 const TABLES: [&str; 5] = [
     "CREATE TABLE IF NOT EXISTS postern_fleet (
         id TINYINT UNSIGNED NOT NULL PRIMARY KEY,
@@ -42,9 +43,15 @@ const TABLES: [&str; 5] = [
         body LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP) ENGINE=InnoDB",
 ];
+/// Content in place of the state for relays of form 1: they find it damaged, go on with their copy, and accept nothing
+/// new. The former content stays in row 2, and in the table of the connectors.
+const MOVED: &str = "moved to the tables of a newer version";
+/// Rows of one statement, and their bytes, at most. Default 1 MiB: a server takes 16 MiB by default.
+const AT_ONCE: usize = 200;
+const AT_ONCE_BYTES: usize = 1 << 20;
 
-/// Makes what is missing and brings an earlier form to today's, where `makes` says so. An error within is of the store
-/// itself, and no other server helps.
+/// Creates missing tables and upgrades an earlier form, if `makes` is true. The inner error is one of the store itself,
+/// which no other server can help with.
 pub(super) fn ensure(
     conn: &mut Conn,
     makes: bool,
@@ -67,7 +74,7 @@ pub(super) fn ensure(
     for table in TABLES {
         conn.query_drop(table)?;
     }
-    // Of relays that start at once the first one's row stays, and all go by its secret.
+    // Of relays that start at once, the first one's row stays, and all use its secret.
     write(
         conn,
         "INSERT IGNORE INTO postern_fleet (id, form, number, secret) VALUES (1, ?, 0, ?)",
@@ -91,12 +98,12 @@ pub(super) fn ensure(
     })
 }
 
-/// The form of the tables; none where they are not made to their end.
+/// Returns the form of the tables; none if their creation is incomplete.
 fn form(conn: &mut Conn) -> Result<Option<u32>, mysql::Error> {
     conn.query_first("SELECT form FROM postern_fleet WHERE id = 1")
 }
 
-/// Notes the lowest form that a relay must know to take part, and the highest that one which takes part knows.
+/// Notes the lowest form that a relay must know to take part, and the highest that a member knows.
 fn note_form(conn: &mut Conn) -> Result<(), mysql::Error> {
     let note = "INSERT INTO postern_forms (id, lowest, highest) VALUES (1, ?, ?) \
         ON DUPLICATE KEY UPDATE highest = GREATEST(highest, VALUES(highest))";
@@ -109,11 +116,7 @@ fn note_form(conn: &mut Conn) -> Result<(), mysql::Error> {
     Ok(())
 }
 
-/// Takes the place of the state for relays of those versions: they find it damaged, go on with what they know, and accept
-/// nothing new. What was there stays in the row 2, and in the table of the connectors.
-const MOVED: &str = "moved to the tables of a newer version";
-
-/// Moves it to the tables of `form`, in one transaction.
+/// Moves the state to the tables of `form`, in one transaction.
 pub(super) fn upgrade(conn: &mut Conn, form: u32) -> Result<Result<(), StoreError>, ServerTrouble> {
     conn.query_drop("START TRANSACTION")?;
     let fleet = "SELECT form, number FROM postern_fleet WHERE id = 1 FOR UPDATE";
@@ -164,11 +167,7 @@ fn read(rest: Option<String>, connectors: Vec<(String, String)>) -> Result<Relay
     Ok(state)
 }
 
-/// Rows of one statement, at most, and bytes of them. Default 1 MiB: a server takes 16 MiB by default.
-const AT_ONCE: usize = 200;
-const AT_ONCE_BYTES: usize = 1 << 20;
-
-/// Runs a statement with values. They are made one kind of thing first, so that the driver's part of it is in the
+/// Runs a statement with values. They are converted to one type first, so that the driver's code for it is in the
 /// executable once.
 pub(super) fn write(
     conn: &mut Conn,

@@ -9,13 +9,13 @@ use mysql::{DriverError, Error, MySqlError};
 /// Meaning of an error for the caller.
 #[derive(Debug)]
 pub(super) enum ServerTrouble {
-    /// Another transaction was first; the same may be asked again, here.
+    /// Another transaction was first; the same query may be repeated here.
     Again(String),
     /// A unique key is another's.
     Taken,
-    /// This server does not do it now, or is not reached; another one may.
-    PeerOpener(String),
-    /// The account may not, here or elsewhere.
+    /// This server does not serve now, or is not reached; another one may.
+    Unready(String),
+    /// The account has no permission, here or on other servers.
     Denied(String),
 }
 
@@ -33,35 +33,35 @@ const UNKNOWN_VARIABLE: u16 = 1193;
 const NO_TABLE: u16 = 1146;
 
 impl From<Error> for ServerTrouble {
-    /// Codes that are not known are as those that say that a server is not ready (1047), takes no writes (1290, 1792,
-    /// 1836), is full (1040, 1203), goes down (1053), or has ended the statement (1317, 1927, 1180): another may do it.
+    /// Unknown codes are treated like those of a server that is not ready (1047), read-only (1290, 1792, 1836), full
+    /// (1040, 1203), stopping (1053), or that has ended the statement (1317, 1927, 1180): another server may do it.
     fn from(error: Error) -> Self {
         match error {
             Error::MySqlError(error) if AGAIN.contains(&error.code) => Self::Again(text(&error)),
             Error::MySqlError(error) if error.code == TAKEN => Self::Taken,
             Error::MySqlError(error) if DENIED.contains(&error.code) => Self::Denied(text(&error)),
-            Error::MySqlError(error) => Self::PeerOpener(text(&error)),
+            Error::MySqlError(error) => Self::Unready(text(&error)),
             Error::DriverError(
                 error @ (DriverError::UnknownAuthPlugin(_)
                 | DriverError::OldMysqlPasswordDisabled
                 | DriverError::CleartextPluginDisabled
                 | DriverError::TlsNotSupported),
             ) => Self::Denied(in_words(error)),
-            // In their own words: around them the driver names its own types.
-            Error::DriverError(error) => Self::PeerOpener(error.to_string()),
+            // Without the driver's own types around the message.
+            Error::DriverError(error) => Self::Unready(error.to_string()),
             Error::IoError(error) => of_transport(&error),
             error => match transport(&error) {
                 Some(error) => of_transport(error),
-                None => Self::PeerOpener(error.to_string()),
+                None => Self::Unready(error.to_string()),
             },
         }
     }
 }
 
-/// The driver reads what it is sent, and a value that it does not expect makes it panic. Its connection is thrown away.
+/// The driver panics at a value that it does not expect. Its connection is thrown away.
 impl From<Panicked> for ServerTrouble {
     fn from(_: Panicked) -> Self {
-        Self::PeerOpener("unexpected answer".into())
+        Self::Unready("unexpected answer".into())
     }
 }
 
@@ -74,12 +74,12 @@ fn transport(error: &Error) -> Option<&io::Error> {
     codec.source()?.downcast_ref()
 }
 
-/// rustls hands its errors through as those of the kind "invalid data".
+/// rustls returns its errors with the kind "invalid data".
 fn of_transport(error: &io::Error) -> ServerTrouble {
     match error.kind() {
         io::ErrorKind::InvalidData => ServerTrouble::Denied(format!("TLS: {error}")),
-        io::ErrorKind::WouldBlock => ServerTrouble::PeerOpener("no answer in time".into()),
-        _ => ServerTrouble::PeerOpener(error.to_string()),
+        io::ErrorKind::WouldBlock => ServerTrouble::Unready("no answer in time".into()),
+        _ => ServerTrouble::Unready(error.to_string()),
     }
 }
 
@@ -91,12 +91,12 @@ fn has_code(error: &Error, code: u16) -> bool {
     matches!(error, Error::MySqlError(error) if error.code == code)
 }
 
-/// True if a variable is not known to a server: it is no node of a Galera cluster.
+/// True if a server does not know a variable: it is no node of a Galera cluster.
 pub(super) fn is_unknown_variable(error: &Error) -> bool {
     has_code(error, UNKNOWN_VARIABLE)
 }
 
-/// True if the tables are not there.
+/// True if the tables do not exist.
 pub(super) fn is_no_table(error: &Error) -> bool {
     has_code(error, NO_TABLE)
 }
@@ -127,11 +127,11 @@ mod tests {
         for code in [
             1047, 1290, 1836, 1792, 1040, 1203, 1053, 1317, 1927, 1180, 9999,
         ] {
-            assert!(matches!(of(code), ServerTrouble::PeerOpener(_)), "{code}");
+            assert!(matches!(of(code), ServerTrouble::Unready(_)), "{code}");
         }
         let of_kind = |kind: io::ErrorKind| ServerTrouble::from(Error::from(io::Error::from(kind)));
         let lost = of_kind(io::ErrorKind::ConnectionReset);
-        assert!(matches!(lost, ServerTrouble::PeerOpener(_)));
+        assert!(matches!(lost, ServerTrouble::Unready(_)));
         let refused = of_kind(io::ErrorKind::InvalidData);
         assert!(matches!(refused, ServerTrouble::Denied(why) if why.starts_with("TLS: ")));
     }

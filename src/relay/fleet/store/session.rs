@@ -1,4 +1,4 @@
-//! One connection to the store at a time, to whichever of its servers serves.
+//! Connection to the store, at one of its servers at a time.
 
 use std::time::{Duration, Instant};
 
@@ -7,8 +7,7 @@ use mysql::{Conn, LocalInfileHandler, OptsBuilder, SslOpts};
 
 use super::schema;
 use super::server_error::{ServerTrouble, is_unknown_variable};
-use super::url::StorePassword;
-use super::url::StoreUrl;
+use super::url::{StorePassword, StoreUrl};
 use crate::http::auth::sha256;
 use crate::net::{authority, certificate};
 use crate::relay::store_error::StoreError;
@@ -16,14 +15,22 @@ use crate::sqlweb::catch_panic::catch_panic;
 use crate::store::random;
 use crate::store::random::hex;
 
-/// Time in which something is tried, at each server and again: a caller waits that long. Default 4 s.
+/// Time for a query, with all servers and repetitions: a caller waits that long. Default 4 s.
 const WITHIN: Duration = Duration::from_secs(4);
-/// Pause before the same is asked of the same server again. Default 5 ms: transactions are as short.
+/// Pause before a query is repeated at the same server. Default 5 ms: transactions are as short.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Pause after each server was tried. Default 100 ms: a cluster elects within some of them.
+/// Pause after each server was tried. Default 100 ms: a cluster elects a primary within some of them.
 const ROUND: Duration = Duration::from_millis(100);
+/// Time for a TCP connection to one host.
+const CONNECT: Duration = Duration::from_secs(2);
+/// Longest silence of a server during a query.
+const ANSWER: Duration = Duration::from_secs(3);
+/// Seconds that a statement waits for a row of another transaction: those of the fleet are short.
+const LOCK_WAIT: u32 = 2;
+/// Time between the kernel's probes of a silent server, in milliseconds.
+const KEEP_ALIVE: u32 = 10_000;
 
-/// One connection to the store at a time.
+/// Connection to the store, at one of its servers at a time.
 pub(in crate::relay::fleet) struct Session {
     url: StoreUrl,
     password: StorePassword,
@@ -32,14 +39,14 @@ pub(in crate::relay::fleet) struct Session {
     turn: usize,
     /// Value of `turn` when the server in use was last logged.
     logged: usize,
-    /// True if tables that are missing are made.
+    /// True if missing tables are created.
     makes: bool,
-    /// SHA-256 of the secret of the fleet whose state is asked for, hexadecimal; none before that is known.
+    /// SHA-256 of the secret of the fleet whose state is read, hexadecimal; none before it is known.
     pub(super) fleet: Option<String>,
 }
 
 impl Session {
-    /// Nothing is dialled before something is asked.
+    /// Makes a session; the first query dials.
     pub(in crate::relay::fleet) fn new(url: StoreUrl, password: StorePassword) -> Self {
         Self {
             url,
@@ -52,7 +59,7 @@ impl Session {
         }
     }
 
-    /// As `new`, but makes the tables if they are missing.
+    /// Makes a session that creates missing tables.
     pub(in crate::relay::fleet) fn making(url: StoreUrl, password: StorePassword) -> Self {
         Self {
             makes: true,
@@ -60,15 +67,15 @@ impl Session {
         }
     }
 
-    /// From here on the state is that of this fleet: tables that were emptied, or are another one's, are none, and are not
-    /// made anew.
+    /// Restricts the session to the state of this fleet: tables that were emptied, or belong to another one, count as
+    /// missing and are not created.
     pub(in crate::relay::fleet) fn settle_on(&mut self, secret: &[u8; 32]) {
         self.makes = false;
         self.fleet = Some(hex(&sha256(&[secret])));
     }
 
-    /// Asks until there is an answer, at one server after the other, or the time is over. What is asked may be asked
-    /// more than once.
+    /// Runs a query until it has an answer, at one server after the other, or the time is over. It may run more than
+    /// once.
     pub(super) fn ask<T>(
         &mut self,
         mut ask: impl FnMut(&mut Conn) -> Result<T, ServerTrouble>,
@@ -89,7 +96,7 @@ impl Session {
         }
     }
 
-    /// Makes ready for the next try; an error where there is none.
+    /// Prepares the next try; an error if there is none.
     fn meet(&mut self, trouble: ServerTrouble, until: Instant) -> Result<(), StoreError> {
         let why = match trouble {
             ServerTrouble::Denied(why) => {
@@ -101,7 +108,7 @@ impl Session {
                 why
             }
             ServerTrouble::Taken => "a key is taken".to_owned(),
-            ServerTrouble::PeerOpener(why) => {
+            ServerTrouble::Unready(why) => {
                 let why = format!("{}: {why}", self.place());
                 self.conn = None;
                 self.turn += 1;
@@ -117,23 +124,16 @@ impl Session {
         Ok(())
     }
 
-    /// The connection; one that was just made has the tables looked at.
+    /// Returns the connection; the tables are checked on a new one.
     fn connection(&mut self) -> Result<Result<&mut Conn, StoreError>, ServerTrouble> {
         Ok(Ok(match &mut self.conn {
             Some(conn) => conn,
             none => {
-                let mut hosts = self
-                    .url
-                    .hosts
-                    .iter()
-                    .cycle()
-                    .skip(self.turn % self.url.hosts.len());
-                let host = hosts.next().expect("a store has a host");
-                let mut conn = dial(&self.url, &self.password, host)?;
+                let mut conn = dial(&self.url, &self.password, self.url.host(self.turn))?;
                 if let Err(error) = schema::ensure(&mut conn, self.makes)? {
                     return match &self.fleet {
-                        // It was there before: another server may have it yet.
-                        Some(_) => Err(ServerTrouble::PeerOpener(error.to_string())),
+                        // The state existed before: another server may still have it.
+                        Some(_) => Err(ServerTrouble::Unready(error.to_string())),
                         None => Ok(Err(error)),
                     };
                 }
@@ -142,7 +142,7 @@ impl Session {
         }))
     }
 
-    /// Said where it is another server than before.
+    /// Logs the server if it is another one than before.
     fn say_where(&mut self) {
         let servers = self.url.hosts.len();
         if self.logged % servers != self.turn % servers {
@@ -151,29 +151,14 @@ impl Session {
         self.logged = self.turn;
     }
 
-    /// The server that is asked.
+    /// Returns the address of the current server.
     fn place(&self) -> String {
-        let mut hosts = self
-            .url
-            .hosts
-            .iter()
-            .cycle()
-            .skip(self.turn % self.url.hosts.len());
-        let (host, port) = hosts.next().expect("a store has a host");
-        crate::net::authority::authority(host, *port)
+        let (host, port) = self.url.host(self.turn);
+        authority::authority(host, *port)
     }
 }
 
-/// Time for a TCP connection to one host.
-const CONNECT: Duration = Duration::from_secs(2);
-/// Longest silence of a server that was asked something.
-const ANSWER: Duration = Duration::from_secs(3);
-/// Seconds that a statement waits for a row that another transaction holds: those of the fleet are short.
-const LOCK_WAIT: u32 = 2;
-/// Kernel's probes of a silent server, in milliseconds.
-const KEEP_ALIVE: u32 = 10_000;
-
-/// Signs in at a host of the store, by its place in the list.
+/// Connects to one host of the store and signs in.
 pub(super) fn dial(
     url: &StoreUrl,
     password: &StorePassword,
@@ -205,7 +190,7 @@ pub(super) fn dial(
         "SET SESSION innodb_lock_wait_timeout = {LOCK_WAIT}, autocommit = 1, \
          sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
     ))?;
-    // Reads before a decision see the whole cluster's state.
+    // Reads before a decision must see the whole cluster's state.
     match conn.query_drop("SET SESSION wsrep_sync_wait = 1") {
         Err(error) if !is_unknown_variable(&error) => return Err(error.into()),
         _ => {}
@@ -217,8 +202,8 @@ fn verified() -> SslOpts {
     SslOpts::default().with_root_cert_path(certificate::trusted_file())
 }
 
-/// The driver keeps what came before the switch to TLS and takes it for what came inside, so that somebody on the way
-/// could answer in the server's place. Nobody can have known in advance what is asked here.
+/// Checks that nobody on the way answers in the server's place: the driver keeps bytes from before the switch to TLS
+/// and takes them for bytes inside. Nobody can have known this query in advance.
 fn check_fresh(conn: &mut Conn) -> Result<(), ServerTrouble> {
     let asked = random::token();
     let told: Option<String> = conn.query_first(format!("SELECT '{asked}'"))?;

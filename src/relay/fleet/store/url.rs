@@ -1,4 +1,4 @@
-//! `mysql://USER@HOST[:PORT],…/DATABASE`: where the store is. The password is not in it.
+//! Address of the store, `mysql://USER@HOST[:PORT],…/DATABASE`, and the password, which is not in it.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -12,27 +12,35 @@ use crate::net::authority;
 use crate::net::authority::{authority, is_host, split};
 use crate::net::percent::decode;
 
-/// The port where none is named.
+/// Default port.
 const PORT: u16 = 3306;
 const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
+/// Bytes of a file with a password, at most.
+const CAP: u64 = 4096;
 
 /// The servers of one store, the account, and the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreUrl {
     pub(super) user: String,
-    /// In the order in which they are tried; never empty.
+    /// Servers in the order of use; never empty.
     pub(super) hosts: Vec<(String, u16)>,
     pub(super) database: String,
 }
 
-/// Why something is no address of a store.
+/// Reason that a text is no address of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidStoreUrl(&'static str);
 
 impl StoreUrl {
-    /// True if a text is meant as one, and not as a directory.
+    /// True if a text is meant as an address of a store, and not as a directory.
     pub fn is_meant(text: &str) -> bool {
         SCHEMES.iter().any(|scheme| text.starts_with(scheme))
+    }
+
+    /// Returns the server of this turn, in their order again and again.
+    pub(super) fn host(&self, turn: usize) -> &(String, u16) {
+        let host = self.hosts.get(turn % self.hosts.len());
+        host.expect("a store has a host")
     }
 }
 
@@ -75,7 +83,7 @@ impl FromStr for StoreUrl {
     }
 }
 
-/// Host and port; an IPv6 address is in brackets.
+/// Reads a host and its port; an IPv6 address is in brackets.
 fn host(text: &str) -> Option<(String, u16)> {
     let (host, port) = split(text)?;
     let port = match port {
@@ -110,20 +118,17 @@ impl fmt::Display for InvalidStoreUrl {
 
 impl std::error::Error for InvalidStoreUrl {}
 
-/// Bytes of a file with a password, at most.
-const CAP: u64 = 4096;
-
 /// The password of the store's account.
 #[derive(Clone)]
 pub enum StorePassword {
-    /// As it was given; empty for an account without one.
+    /// The password itself; empty for an account without one.
     Given(Zeroizing<String>),
-    /// Content of this file when it is needed: so it can be another one while a relay runs.
+    /// File with the password, read when it is needed: it can change while a relay runs.
     File(PathBuf),
 }
 
 impl StorePassword {
-    /// As it is now; of a file without the end of its line.
+    /// Reads the current password; of a file without the end of its line.
     pub fn read(&self) -> io::Result<Zeroizing<String>> {
         let path = match self {
             Self::Given(password) => return Ok(password.clone()),
