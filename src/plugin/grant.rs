@@ -212,7 +212,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the end of a guest's account: `expires` (RFC 3339), the end of the share, or by default [`GUEST_LIFE`] from now.
+/// Returns the end of a guest's account: `expires` (RFC 3339), the end of the share, or by default [`GUEST_LIFE`] from
+/// now.
 pub fn guests_end(expires: Option<&str>) -> SystemTime {
     let end = expires.and_then(parse_rfc3339);
     end.unwrap_or_else(|| SystemTime::now() + GUEST_LIFE)

@@ -1,6 +1,7 @@
 //! The trait of plugins, the registry of those that the user has added, and the types they share with their callers.
 //!
-//! The table of existing plugins is `PLUGINS` in `cli::commands::plugin`, since a plugin's command line belongs to `cli`.
+//! The table of existing plugins is `PLUGINS` in `cli::commands::plugin`, since a plugin's command line belongs to
+//! `cli`.
 
 mod grant;
 mod registry;
@@ -159,8 +160,8 @@ pub trait Served: Send {
     /// Stops serving `HOST` or `HOST:PORT`.
     fn disallow_host(&self, host: &str);
 
-    /// Sets whether visitors come through one of our relays, whose statements about their origin can be trusted; initially
-    /// false.
+    /// Sets whether visitors come through one of our relays, whose statements about their origin can be trusted;
+    /// initially false.
     fn believe_origins(&self, is_ours: bool);
 
     /// Changes the end of the visitors' temporary account, if there is one.

@@ -130,8 +130,8 @@ struct Minutes(HashMap<(String, StatementGroup), Minute>);
 struct Minute {
     began: Instant,
     lines: u64,
-    /// Sum of the statements without a line: their number, rows and time, the worst verdict, and kind and visitor if all
-    /// have the same.
+    /// Sum of the statements without a line: their number, rows and time, the worst verdict, and kind and visitor if
+    /// all have the same.
     more: Option<StatementRecord>,
 }
 
@@ -234,9 +234,9 @@ impl Drop for StatementLog {
 }
 
 impl Minutes {
-    /// Returns the record, or counts it and returns `None` if its visitor has used up this minute's lines. A statement that
-    /// may have changed something always has a line, so nobody can hide it behind others. Refused and failed ones are
-    /// counted separately from those that ran.
+    /// Returns the record, or counts it and returns `None` if its visitor has used up this minute's lines. A statement
+    /// that may have changed something always has a line, so nobody can hide it behind others. Refused and failed ones
+    /// are counted separately from those that ran.
     fn line(
         &mut self,
         record: StatementRecord,

@@ -2,8 +2,8 @@
 
 use crate::{Kind, in_valid_parts, push_binary, words};
 
-/// Appends one value. A text is quoted if it contains a comma, a quote or a line end, and also if it is empty or could be
-/// taken for NULL, which `null` represents.
+/// Appends one value. A text is quoted if it contains a comma, a quote or a line end, and also if it is empty or could
+/// be taken for NULL, which `null` represents.
 pub fn push_csv(out: &mut Vec<u8>, kind: Kind, bytes: &[u8], null: &str) {
     if kind.is_binary() {
         return push_binary(out, kind, bytes);

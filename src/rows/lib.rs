@@ -1,7 +1,7 @@
 //! The loops over every byte of a result: finding cells in packets, and writing values as JSON, CSV and SQL.
 //!
-//! The rest of the program is built for size; this crate is built for speed (`[profile.release.package.rows]`). It turns
-//! bytes into bytes and knows nothing of connections, column types or readers.
+//! The rest of the program is built for size; this crate is built for speed (`[profile.release.package.rows]`). It
+//! turns bytes into bytes and knows nothing of connections, column types or readers.
 
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,8 @@ pub use json::{push_json, push_json_escaped, push_json_row};
 pub use packet::{Span, find_cells, number};
 pub use sql::push_sql_escaped;
 
-/// Longest value to append in one call, in bytes; the caller cuts a longer one into pieces and writes them out in between.
+/// Longest value to append in one call, in bytes; the caller cuts a longer one into pieces and writes them out in
+/// between.
 pub const PIECE: usize = 16 << 10;
 
 /// Format of the cells of one column.

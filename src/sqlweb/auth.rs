@@ -39,8 +39,8 @@ impl GuestCode {
 }
 
 impl Auth {
-    /// A sign-in with a new code of 160 random bits. All ports of a host share cookies, so `port` is in the cookie's name.
-    /// `hosts` contains the names that are used with `https`.
+    /// A sign-in with a new code of 160 random bits. All ports of a host share cookies, so `port` is in the cookie's
+    /// name. `hosts` contains the names that are used with `https`.
     pub(crate) fn new(port: u16, hosts: HostPolicy) -> Self {
         let (cookie, key) = (format!("postern_{port}"), CookieKey::random());
         Self {
@@ -79,8 +79,8 @@ impl Auth {
         self.sign_in.renewed(&visitor, is_secure, Clocks::now())
     }
 
-    /// True if a visitor uses `https`, according to the site's name or to a proxy on this machine, such as the tunnel with
-    /// the gateway's header. A false header only gets its sender the stricter cookie.
+    /// True if a visitor uses `https`, according to the site's name or to a proxy on this machine, such as the tunnel
+    /// with the gateway's header. A false header only gets its sender the stricter cookie.
     pub(crate) fn is_secure(&self, request: &Request) -> bool {
         let is_forwarded = request.header("x-forwarded-proto") == Some("https");
         self.hosts.is_https(request.host()) || (is_forwarded && request.peer().is_loopback())

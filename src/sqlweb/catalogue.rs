@@ -11,8 +11,8 @@ use super::conn::{readonly, rows};
 use super::error::DbError;
 use super::results::Warning;
 
-/// Setting for current numbers. MySQL 8 otherwise reads rows and sizes from a table that is up to a day old, and writes to
-/// it; other servers ignore the comment. A spare connection is reset before its next use.
+/// Setting for current numbers. MySQL 8 otherwise reads rows and sizes from a table that is up to a day old, and writes
+/// to it; other servers ignore the comment. A spare connection is reset before its next use.
 const FRESH_FIGURES: &str =
     "SET NAMES utf8mb4 /*!80000 , SESSION information_schema_stats_expiry = 0 */";
 
@@ -220,9 +220,9 @@ fn facts(conn: &mut Conn, db: &str, table: &str) -> Result<Option<TableFacts>, D
     }))
 }
 
-/// Facts, columns, indexes, foreign keys and the CREATE statement of a table, view or sequence. For a broken view, and in a
-/// read-only session for a view that calls a writing function, only what the server knows without running it; `note` says
-/// so.
+/// Facts, columns, indexes, foreign keys and the CREATE statement of a table, view or sequence. For a broken view, and
+/// in a read-only session for a view that calls a writing function, only what the server knows without running it;
+/// `note` says so.
 pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<TableSchema, DbError> {
     let (db_name, table_name) = (identifier(db), identifier(table));
     let mut note = None;
@@ -362,7 +362,8 @@ fn generated(
     Ok(listed.iter().filter_map(pair).collect())
 }
 
-/// Removes the backslashes that MySQL shows before each quote and backslash of an expression; MariaDB's has plain quotes.
+/// Removes the backslashes that MySQL shows before each quote and backslash of an expression; MariaDB's has plain
+/// quotes.
 fn unescaped(expression: &str) -> String {
     let (mut plain, mut chars) = (String::new(), expression.chars());
     while let Some(c) = chars.next() {
@@ -392,8 +393,8 @@ fn column(row: &Row, generated: &HashMap<String, String>) -> Column {
 }
 
 /// Reads Table, Non_unique, Key_name, Seq_in_index, Column_name, Collation, Cardinality, Sub_part, Packed, Null,
-/// Index_type, Comment, Index_comment; then MySQL 8 has Visible and Expression, which is set if Column_name is NULL, and
-/// MariaDB 10.6 has Ignored.
+/// Index_type, Comment, Index_comment; then MySQL 8 has Visible and Expression, which is set if Column_name is NULL,
+/// and MariaDB 10.6 has Ignored.
 fn grouped_indexes(parts: &[Row]) -> Vec<Index> {
     let mut indexes: Vec<Index> = Vec::new();
     for row in parts {

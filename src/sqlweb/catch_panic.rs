@@ -1,12 +1,12 @@
-//! Contains panics: of the driver, since a rogue server's packets can make it panic, which must end only one request; and
-//! of the gate, which must then refuse the statement.
+//! Contains panics: of the driver, since a rogue server's packets can make it panic, which must end only one request;
+//! and of the gate, which must then refuse the statement.
 //!
-//! Known limit, mysql 28: for a result set that the driver reads (statements of ours, and a person's over TLS) it reserves
-//! 24 bytes for each column that the server announces. A number beyond the address space (3.8e17 and more) panics and is
-//! contained; a number that fits in memory fails when the columns do not arrive. In between, from about a thousand million
-//! columns on with 24 GB of memory, the allocator fails, which ends the process: stable Rust cannot turn that into a panic.
-//! Such a server stops this program and learns nothing by it. An endless list of columns is held in memory until the
-//! statement is stopped or its client leaves.
+//! Known limit, mysql 28: for a result set that the driver reads (statements of ours, and a person's over TLS) it
+//! reserves 24 bytes for each column that the server announces. A number beyond the address space (3.8e17 and more)
+//! panics and is contained; a number that fits in memory fails when the columns do not arrive. In between, from about a
+//! thousand million columns on with 24 GB of memory, the allocator fails, which ends the process: stable Rust cannot
+//! turn that into a panic. Such a server stops this program and learns nothing by it. An endless list of columns is
+//! held in memory until the statement is stopped or its client leaves.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

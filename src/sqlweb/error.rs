@@ -23,13 +23,15 @@ pub(crate) type ApiError = Failed<Details<ServerError>>;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub(crate) struct Details<E> {
-    /// Of an edit: changes that remain in effect: 0, or, if the engine cannot roll back, those before the one that failed.
+    /// Of an edit: changes that remain in effect: 0, or, if the engine cannot roll back, those before the one that
+    /// failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) applied: Option<usize>,
     /// The cause, if the database or an edit tells it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<E>,
-    /// For a failed statement: true if its session has an open transaction now. Absent if nothing was sent to the database.
+    /// For a failed statement: true if its session has an open transaction now. Absent if nothing was sent to the
+    /// database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) in_transaction: Option<bool>,
     /// Part that refused: `gate`, which reads the statement, or `connection`, which is read-only.
@@ -156,8 +158,8 @@ pub(crate) enum DbError {
     ReadOnly(String, Option<MySqlError>),
     /// The server has changed, or the account lost rights. Nothing was sent.
     Changed(String),
-    /// The named proxy may spread a session's statements over servers, which would defeat the read-only mode. Nothing was
-    /// sent.
+    /// The named proxy may spread a session's statements over servers, which would defeat the read-only mode. Nothing
+    /// was sent.
     Shared(&'static str),
     /// The result has more columns than a prepared statement can count; the connection cannot be used any more.
     TooWide,
@@ -211,8 +213,8 @@ impl StopCause {
 /// `ER_QUERY_INTERRUPTED`.
 pub(crate) const INTERRUPTED: u16 = 1317;
 
-/// Errors for a wrong name or password, no right to the database, a missing password, and locked accounts (3118 and 3955 of
-/// MySQL, 4151 of MariaDB).
+/// Errors for a wrong name or password, no right to the database, a missing password, and locked accounts (3118 and
+/// 3955 of MySQL, 4151 of MariaDB).
 const DENIALS: [u16; 6] = [1045, 1044, 1698, 3118, 3955, 4151];
 /// "Invalid authorization specification" (SQL:2016 part 2, table 41).
 const DENIED_STATE: &str = "28000";
@@ -293,8 +295,8 @@ impl DbError {
         }
     }
 
-    /// True if the server refused a connection since there are too many, of all accounts (`ER_CON_COUNT_ERROR`) or of this
-    /// one.
+    /// True if the server refused a connection since there are too many, of all accounts (`ER_CON_COUNT_ERROR`) or of
+    /// this one.
     pub(crate) fn is_of_limit(&self) -> bool {
         self.is_of_account() || matches!(self, Self::Denied(error) if error.code == 1040)
     }
@@ -305,8 +307,8 @@ impl DbError {
         matches!(self, Self::Denied(error) if matches!(error.code, 1203 | 1226))
     }
 
-    /// True if the server refused to write since it is a replica, or read-only as a whole. `ER_OPTION_PREVENTS_STATEMENT` is
-    /// also used for other options, whose names are not translated.
+    /// True if the server refused to write since it is a replica, or read-only as a whole.
+    /// `ER_OPTION_PREVENTS_STATEMENT` is also used for other options, whose names are not translated.
     pub(crate) fn is_of_replica(&self) -> bool {
         self.server_error().is_some_and(|error| match error.code {
             OPTION_PREVENTS => {
@@ -517,9 +519,10 @@ pub(crate) fn plain(error: mysql::Error) -> mysql::Error {
     }
 }
 
-/// True for errors that a server may send before it ends the connection (MariaDB and MySQL error codes 1053 shutdown, 1080
-/// forced close, 1152 to 1161 communication, 1184 new aborted connection, 1317 and 1927 killed, 3032 offline, 3169 killed,
-/// 4031 idle for too long). The number proves nothing: `SIGNAL` sets any, and servers use some of them for other errors.
+/// True for errors that a server may send before it ends the connection (MariaDB and MySQL error codes 1053 shutdown,
+/// 1080 forced close, 1152 to 1161 communication, 1184 new aborted connection, 1317 and 1927 killed, 3032 offline, 3169
+/// killed, 4031 idle for too long). The number proves nothing: `SIGNAL` sets any, and servers use some of them for
+/// other errors.
 pub(crate) fn may_end_connection(code: u16) -> bool {
     matches!(
         code,

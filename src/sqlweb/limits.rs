@@ -10,24 +10,25 @@ pub(crate) const MAX_CONNECTIONS: usize = crate::limits::DB_CONNECTIONS;
 /// Maximum number of them for one visitor of a shared web client.
 pub(crate) const CONNECTIONS_OF_ONE: usize = crate::limits::DB_OF_ONE;
 
-/// Maximum number of requests of one visitor of a shared web client that use the database, or wait for their session's turn.
+/// Maximum number of requests of one visitor of a shared web client that use the database, or wait for their session's
+/// turn.
 pub(crate) const REQUESTS_OF_ONE: usize = 3 * CONNECTIONS_OF_ONE;
 
-/// Largest packet to and from the server, in bytes. It bounds the cost of a row, which is held whole, and twice while it is
-/// parsed.
+/// Largest packet to and from the server, in bytes. It bounds the cost of a row, which is held whole, and twice while
+/// it is parsed.
 pub(crate) static MAX_PACKET: LazyLock<usize> =
     LazyLock::new(|| part_of_memory(8, crate::limits::ROW));
 
-/// The same limit in read-only and invisible mode, where there may be many visitors.
+/// Largest packet in read-only and invisible mode, where there may be many visitors.
 pub(crate) static MAX_PACKET_SHARED: LazyLock<usize> =
     LazyLock::new(|| MAX_PACKET.min(crate::limits::ROW_SHARED));
 
-/// Longest statement of a script on a shared web client, in bytes: the size of one request. For some statements a server
-/// needs 200 times as much memory.
+/// Longest statement of a script on a shared web client, in bytes: the size of one request. For some statements a
+/// server needs 200 times as much memory.
 pub(crate) const MAX_STATEMENT_SHARED: usize = crate::limits::STATEMENT_SHARED;
 
-/// Maximum number of scripts on a shared web client that are being read and are large or have no whole statement yet; each
-/// may hold about three of the longest statements.
+/// Maximum number of scripts on a shared web client that are being read and are large or have no whole statement yet;
+/// each may hold about three of the longest statements.
 pub(crate) const SCRIPTS: usize = crate::limits::SCRIPTS;
 
 /// Maximum number of them for one visitor.

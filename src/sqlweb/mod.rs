@@ -10,8 +10,8 @@
 //!                 └── catalogue, auth
 //! ```
 //!
-//! For a guest, `guest` creates a temporary account with the owner's connector, and everything above works with a connector
-//! for that account. `visitors` identifies the senders of requests and limits each one's use.
+//! For a guest, `guest` creates a temporary account with the owner's connector, and everything above works with a
+//! connector for that account. `visitors` identifies the senders of requests and limits each one's use.
 //!
 //! Nothing here knows of tunnels.
 

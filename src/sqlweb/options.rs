@@ -51,8 +51,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options for a temporary account with the initial `database`. They are read-only: such an account can only change its
-    /// own password, which all visitors share.
+    /// Options for a temporary account with the initial `database`. They are read-only: such an account can only change
+    /// its own password, which all visitors share.
     pub(super) fn as_guest(
         &self,
         user: &str,
@@ -100,8 +100,8 @@ pub enum TlsMode {
     Prefer,
     /// Always, without checking the certificate.
     Require,
-    /// Always, and the certificate must come from the authority in `SSL_CERT_FILE`, with any name: MySQL's own certificates
-    /// have none.
+    /// Always, and the certificate must come from the authority in `SSL_CERT_FILE`, with any name: MySQL's own
+    /// certificates have none.
     VerifyCa,
     /// Always, and the certificate must be valid for the host.
     Verify,

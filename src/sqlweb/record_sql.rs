@@ -16,8 +16,8 @@ const VERBS: [&str; 59] = [
     "SIGNAL", "START", "STOP", "TABLE", "TRUNCATE", "UNINSTALL", "UNLOCK", "UPDATE", "USE", "VALUES", "WITH",
 ];
 
-/// Words, in any case, that make a text sensitive, so that nothing in quotes is shown: of accounts, servers, replication and
-/// keys, and names of columns and variables.
+/// Words, in any case, that make a text sensitive, so that nothing in quotes is shown: of accounts, servers,
+/// replication and keys, and names of columns and variables.
 #[rustfmt::skip]
 const SENSITIVE: [&str; 18] = [
     "pass", "pwd", "ident", "secret", "credential", "token", "crypt", "api_key", "apikey", "server", "master",

@@ -83,8 +83,8 @@ impl Warning {
 
 /// A cell of a row in JSON.
 ///
-/// NULL is null; integers within ±(2^53-1) and floats are numbers; larger integers, DECIMAL, ZEROFILL, dates and times are
-/// strings in the server's own form; BIT, BINARY, BLOB, VECTOR and GEOMETRY are `0x…`.
+/// NULL is null; integers within ±(2^53-1) and floats are numbers; larger integers, DECIMAL, ZEROFILL, dates and times
+/// are strings in the server's own form; BIT, BINARY, BLOB, VECTOR and GEOMETRY are `0x…`.
 #[cfg(test)]
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "its schema is what is used")]

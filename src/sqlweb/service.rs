@@ -82,8 +82,8 @@ impl Service {
         self.connector.info()
     }
 
-    /// Asks on a thread of its own whether the server accepts writes, if the end of a statement contradicts what is known of
-    /// that.
+    /// Asks on a thread of its own whether the server accepts writes, if the end of a statement contradicts what is
+    /// known of that.
     pub(crate) fn ask_whether_it_writes(
         self: &Arc<Self>,
         only_reads: bool,

@@ -1,7 +1,8 @@
 //! Senders of requests, as far as they can be trusted, and the limits of each visitor of a shared web client.
 //!
-//! Visitors come through a tunnel, so all their connections come from this machine. A relay of ours replaces the visitor's
-//! own statement of the origin by the true one. Other relays are not trusted, and their visitors count together.
+//! Visitors come through a tunnel, so all their connections come from this machine. A relay of ours replaces the
+//! visitor's own statement of the origin by the true one. Other relays are not trusted, and their visitors count
+//! together.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -147,7 +148,8 @@ impl RequestSender {
         format!("{tag} {address}").trim().to_owned()
     }
 
-    /// Address for counting wrong codes; all visitors without a trusted address count together, with people at this machine.
+    /// Address for counting wrong codes; all visitors without a trusted address count together, with people at this
+    /// machine.
     pub(crate) fn counted_as(&self, peer: IpAddr) -> IpAddr {
         match self {
             Self::Visitor(Some(address)) => *address,

@@ -33,8 +33,8 @@ pub const LAST_PORT: u16 = 8405;
 /// Number of threads for light requests; requests that use the database have threads of their own.
 const WORKERS: usize = 2;
 
-/// Time for stopped statements to end after the HTTP side has ended. Together with the time of the HTTP side it is below
-/// 2 s.
+/// Time for stopped statements to end after the HTTP side has ended. Together with the time of the HTTP side it is
+/// below 2 s.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// Time at the end for dropping a guest's account; after that the next start does it.
@@ -208,7 +208,8 @@ pub(crate) fn sweep(options: Options) {
 
 type Account = (Arc<Options>, Arc<Connector>, Option<Arc<Guest>>);
 
-/// Returns the options for all work, with a temporary account if one is wanted. Sweeps accounts that earlier ones have left.
+/// Returns the options for all work, with a temporary account if one is wanted. Sweeps accounts that earlier ones have
+/// left.
 fn as_guest(options: Arc<Options>, connector: Arc<Connector>) -> Result<Account, StartError> {
     let Some(home) = &options.home else {
         return match options.guest {
@@ -288,8 +289,8 @@ impl WebClient {
         &self.hosts
     }
 
-    /// Returns a check that the database still accepts the account: it signs in once more and disconnects, even at the cap of
-    /// connections, which may be dead.
+    /// Returns a check that the database still accepts the account: it signs in once more and disconnects, even at the
+    /// cap of connections, which may be dead.
     pub fn sign_in(&self) -> impl Fn() -> Result<(), String> + Send + Sync + use<> {
         let service = Arc::clone(&self.service);
         move || {
@@ -323,7 +324,8 @@ impl WebClient {
         self.service.note_in(statements);
     }
 
-    /// Sets whether requests under other names than this machine's come from a relay of ours, which tells their true origin.
+    /// Sets whether requests under other names than this machine's come from a relay of ours, which tells their true
+    /// origin.
     pub fn believe_origins(&self, is_ours: bool) {
         self.service.visitors.believe(is_ours);
     }
@@ -338,8 +340,8 @@ impl WebClient {
         self.service.guest_in_force()
     }
 
-    /// Sets the guests' code in invisible mode, in place of an earlier one; the code of [`auth_url`](Self::auth_url) stays
-    /// valid.
+    /// Sets the guests' code in invisible mode, in place of an earlier one; the code of [`auth_url`](Self::auth_url)
+    /// stays valid.
     pub fn set_guest_code(&self, code: &str) {
         if let Some(access) = &self.service.access {
             access.set_guest_code(code);

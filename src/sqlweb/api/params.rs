@@ -52,8 +52,8 @@ impl Fields {
         self.text(name).filter(|text| !text.is_empty())
     }
 
-    /// A text that may be empty; `None` if it is absent or null. Servers cut off only some names at a NUL, so no text may
-    /// contain one.
+    /// A text that may be empty; `None` if it is absent or null. Servers cut off only some names at a NUL, so no text
+    /// may contain one.
     pub(crate) fn text(&mut self, name: &str) -> Option<String> {
         match self.members.get(name) {
             None | Some(Value::Null) => None,

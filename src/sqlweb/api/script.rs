@@ -1,4 +1,5 @@
-//! `POST /api/script`: runs the statements of a body of any size one after another in a session, and reports each result.
+//! `POST /api/script`: runs the statements of a body of any size one after another in a session, and reports each
+//! result.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::rc::Rc;
@@ -38,7 +39,8 @@ const PROMPT: Duration = Duration::from_millis(50);
 /// value of that in practice.
 const LARGE: usize = 1 << 20;
 
-/// The variable that decides the meaning of quotes and backslashes, and the longest text that is searched for it, in bytes.
+/// The variable that decides the meaning of quotes and backslashes, and the longest text that is searched for it, in
+/// bytes.
 const MODE: &[u8] = b"sql_mode";
 const LONGEST_SETTING: usize = 64 << 10;
 
@@ -106,8 +108,8 @@ pub(super) struct ScriptEnd<'a> {
     /// True if it was cancelled.
     cancelled: bool,
     /// If the rest of the script could not be read: 413 for a statement that is too long, in read-only mode and for
-    /// visitors over 4 MiB, for those 408 if none ended for two minutes, and 429 if too many scripts are being read that
-    /// are large or whose first statement has not arrived, or if 500 statements of it have failed.
+    /// visitors over 4 MiB, for those 408 if none ended for two minutes, and 429 if too many scripts are being read
+    /// that are large or whose first statement has not arrived, or if 500 statements of it have failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<u16>,
     /// The delimiter of statements at that point.
@@ -386,8 +388,8 @@ impl ScriptRun<'_> {
         }
     }
 
-    /// True if the last statement may have changed the session's `sql_mode`. A prepared statement that changes it had that
-    /// word in an earlier statement.
+    /// True if the last statement may have changed the session's `sql_mode`. A prepared statement that changes it had
+    /// that word in an earlier statement.
     fn check_mode_changed(&mut self) -> bool {
         let sql = self.job.sql.as_bytes();
         let names = sql.len() <= LONGEST_SETTING
@@ -507,7 +509,8 @@ impl ScriptRun<'_> {
         }
     }
 
-    /// Adds to the error the number of statements behind an unended block: the server runs none of a text it cannot parse.
+    /// Adds to the error the number of statements behind an unended block: the server runs none of a text it cannot
+    /// parse.
     fn explain_unended(&mut self, error: &mut ApiError) {
         // ER_PARSE_ERROR
         if error.errno() != Some(1064) || self.job.is_delimited {
@@ -527,8 +530,8 @@ impl ScriptRun<'_> {
         self.failed >= FAILURES_SHARED && self.service.is_shared()
     }
 
-    /// Checks that the server accepts a statement of that size. It would close the connection at a larger one, which would
-    /// lose the transaction.
+    /// Checks that the server accepts a statement of that size. It would close the connection at a larger one, which
+    /// would lose the transaction.
     fn fits(&mut self) -> Result<(), ApiError> {
         let size = self.job.size();
         if size < LARGE {

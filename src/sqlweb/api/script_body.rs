@@ -1,5 +1,5 @@
-//! The body of a script: the owner's is unpacked (gzip and UTF-16, each recognized by its first bytes, never by a name), a
-//! shared web client's is read with limits.
+//! The body of a script: the owner's is unpacked (gzip and UTF-16, each recognized by its first bytes, never by a
+//! name), a shared web client's is read with limits.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -183,9 +183,9 @@ impl ScriptProgress {
     }
 }
 
-/// Body of a script of a shared web client. Reading fails with [`ErrorKind::ResourceBusy`] if too many scripts are being
-/// read that are large or have no whole statement yet, and with [`ErrorKind::TimedOut`] if no statement has ended for too
-/// long.
+/// Body of a script of a shared web client. Reading fails with [`ErrorKind::ResourceBusy`] if too many scripts are
+/// being read that are large or have no whole statement yet, and with [`ErrorKind::TimedOut`] if no statement has ended
+/// for too long.
 pub(super) struct SharedBody<'a, R> {
     pub(super) body: R,
     pub(super) progress: Rc<ScriptProgress>,

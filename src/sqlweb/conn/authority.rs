@@ -1,9 +1,9 @@
 //! Trusted certificate authorities, and the TLS settings of `--tls` for connections that do not use the driver's TLS.
 //!
 //! With `--tls verify-ca` the server's certificate must come from the authority in `SSL_CERT_FILE`; its name is not
-//! checked. The driver (mysql 28) always trusts the public authorities too, so that the certificate of any web site would
-//! pass. So the process installs algorithms that verify no signature of a public authority while such a connection signs
-//! in.
+//! checked. The driver (mysql 28) always trusts the public authorities too, so that the certificate of any web site
+//! would pass. So the process installs algorithms that verify no signature of a public authority while such a
+//! connection signs in.
 
 use std::cell::Cell;
 use std::path::Path;

@@ -129,8 +129,8 @@ impl SessionPool {
         Err(DbError::Busy)
     }
 
-    /// Connects after the server has refused one more. With an account that may have few, sessions and catalogue must share
-    /// connections. A server still counts one for a moment after it was closed.
+    /// Connects after the server has refused one more. With an account that may have few, sessions and catalogue must
+    /// share connections. A server still counts one for a moment after it was closed.
     fn fresh_at_limit(&self, most: usize, mut refusal: DbError) -> Result<DbConn, DbError> {
         for turn in 0..LIMIT_TURNS {
             if turn % LIMIT_TURNS_OF_ONE == 0 {
@@ -210,8 +210,8 @@ pub(crate) struct Lease<'a> {
     sessions: &'a SessionPool,
     owner: Option<StatementOwner>,
     conn: Option<DbConn>,
-    /// The current database, if it is certain. It is then not entered again, since a statement between two of the session's
-    /// shows in `ROW_COUNT()`.
+    /// The current database, if it is certain. It is then not entered again, since a statement between two of the
+    /// session's shows in `ROW_COUNT()`.
     pub(super) database: Option<String>,
 }
 
@@ -308,8 +308,8 @@ impl<'a> Lease<'a> {
     }
 }
 
-/// Resets a connection. That brings back the server's default character set, also for names of databases, so UTF-8 is set
-/// again.
+/// Resets a connection. That brings back the server's default character set, also for names of databases, so UTF-8 is
+/// set again.
 fn reset(conn: &mut DbConn) -> Result<(), DbError> {
     conn.reset()?;
     conn.forget_state();

@@ -1,5 +1,5 @@
-//! Makes connections to the database, within a time and up to a cap; counts those that were given up while the server was
-//! at work; and remembers the servers behind the address.
+//! Makes connections to the database, within a time and up to a cap; counts those that were given up while the server
+//! was at work; and remembers the servers behind the address.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -192,7 +192,8 @@ impl Connector {
         }
     }
 
-    /// Adds the handle on its socket, without which a connection could not be ended; fails if a supported handle is missing.
+    /// Adds the handle on its socket, without which a connection could not be ended; fails if a supported handle is
+    /// missing.
     fn with_socket(
         &self,
         driver: Conn,

@@ -56,8 +56,8 @@ pub(crate) struct DbConn {
     pub(super) max_packet: usize,
     /// True if it is encrypted, so that only the driver can read it.
     pub(super) has_tls: bool,
-    /// Place of the server's last status of the session: the driver after a reset. Other uses of the driver change nothing
-    /// that is read here.
+    /// Place of the server's last status of the session: the driver after a reset. Other uses of the driver change
+    /// nothing that is read here.
     pub(super) status: LastStatus,
     /// True if the server accepts several statements in one text; `None` if unknown.
     pub(super) takes_several: Option<bool>,
@@ -135,8 +135,8 @@ impl DbConn {
         Answer::direct(&self.socket, sql, self.max_packet, &mut self.status)
     }
 
-    /// Makes the server accept several statements in one text, or refuse them. Returns false if it could not be told: with
-    /// TLS only the driver can send, and it has no command for this.
+    /// Makes the server accept several statements in one text, or refuse them. Returns false if it could not be told:
+    /// with TLS only the driver can send, and it has no command for this.
     pub(crate) fn take_several(&mut self, several: bool) -> Result<bool, DbError> {
         if self.takes_several == Some(several) {
             return Ok(true);

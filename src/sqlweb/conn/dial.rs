@@ -1,5 +1,5 @@
-//! A usable connection: the sign-in at one address (TLS, the account's method, the meaning of a refusal), and the facts of
-//! the server that it reached.
+//! A usable connection: the sign-in at one address (TLS, the account's method, the meaning of a refusal), and the facts
+//! of the server that it reached.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -32,8 +32,8 @@ use crate::store::random;
 const CONNECT_TIMEOUT: Duration = crate::limits::DB_CONNECT;
 
 /// Longest silence of the server during sign-in. It is shorter than
-/// [`HANDSHAKE_TIMEOUT`](super::connector::HANDSHAKE_TIMEOUT), so that the thread for a silent server ends and its error
-/// differs from a slow one's. It is longer than a server waits for the name service to resolve its client.
+/// [`HANDSHAKE_TIMEOUT`](super::connector::HANDSHAKE_TIMEOUT), so that the thread for a silent server ends and its
+/// error differs from a slow one's. It is longer than a server waits for the name service to resolve its client.
 const SIGN_IN_READ_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Idle time before the kernel probes a silent server, in milliseconds.
@@ -57,8 +57,8 @@ const NO_KEY: &str = "/dev/null/no-unverified-server-key";
 const ACQUAINTANCES: usize = 8;
 
 impl Connector {
-    /// A new counted connection, set to UTF-8, with the facts of its server. Fails with [`DbError::Busy`] at the cap, and in
-    /// read-only mode with [`DbError::Shared`] if a proxy spreads a session's statements.
+    /// A new counted connection, set to UTF-8, with the facts of its server. Fails with [`DbError::Busy`] at the cap,
+    /// and in read-only mode with [`DbError::Shared`] if a proxy spreads a session's statements.
     pub(crate) fn connect(self: &Arc<Self>) -> Result<DbConn, DbError> {
         self.connect_within(MAX_CONNECTIONS)
     }
@@ -77,8 +77,8 @@ impl Connector {
         Err(self.unreachable("each connection reached another server"))
     }
 
-    /// Gives the connection the facts of its server, which is asked if it is new. Returns false if the connection cannot be
-    /// used after that.
+    /// Gives the connection the facts of its server, which is asked if it is new. Returns false if the connection
+    /// cannot be used after that.
     fn introduce(&self, conn: &mut DbConn) -> Result<bool, DbError> {
         let is_clean = if let Some(info) = self.servers.meet(&conn.server) {
             conn.info = Some(info);
@@ -101,8 +101,8 @@ impl Connector {
         Ok(in_a_role)
     }
 
-    /// Makes the session of `conn` read-only for a statement that `calls` these names. If the server of the connection has
-    /// changed, its facts are asked again for the next statement.
+    /// Makes the session of `conn` read-only for a statement that `calls` these names. If the server of the connection
+    /// has changed, its facts are asked again for the next statement.
     pub(crate) fn make_read_only(
         &self,
         conn: &mut DbConn,
@@ -353,8 +353,8 @@ impl Connector {
         }
     }
 
-    /// Address to bind to if the driver resolves the name itself. It then keeps to that family, and tries the next address
-    /// after one that refuses.
+    /// Address to bind to if the driver resolves the name itself. It then keeps to that family, and tries the next
+    /// address after one that refuses.
     fn family(&self, address: SocketAddr) -> Option<SocketAddr> {
         let any = match address {
             SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -375,8 +375,8 @@ impl Connector {
         matches!(self.options.tls, TlsMode::VerifyCa | TlsMode::Verify)
     }
 
-    /// Path of a key file that cannot exist, which makes the driver stop before it sends a password; `None` if it may be
-    /// sent. Without TLS, `caching_sha2_password` would encrypt it with a key that a man in the middle can replace.
+    /// Path of a key file that cannot exist, which makes the driver stop before it sends a password; `None` if it may
+    /// be sent. Without TLS, `caching_sha2_password` would encrypt it with a key that a man in the middle can replace.
     fn key_rule(&self, address: Option<SocketAddr>, with_tls: bool) -> Option<PathBuf> {
         let allowed = with_tls || takes_any_key(self.options.tls, address.map(|a| a.ip()));
         (!allowed).then(|| PathBuf::from(NO_KEY))
@@ -473,8 +473,8 @@ fn dial_sentence(kind: std::io::ErrorKind) -> String {
     }
 }
 
-/// True if a key from the server may encrypt the password: on this machine, or with `--tls off`. No address means a Unix
-/// socket.
+/// True if a key from the server may encrypt the password: on this machine, or with `--tls off`. No address means a
+/// Unix socket.
 fn takes_any_key(tls: TlsMode, address: Option<IpAddr>) -> bool {
     tls == TlsMode::Off || address.is_none_or(|ip| ip.to_canonical().is_loopback())
 }

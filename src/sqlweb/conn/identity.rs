@@ -1,5 +1,5 @@
-//! Identity of a connection's server. Behind a balancer two connections to one address may be on two servers, where the same
-//! connection id is somebody else's; a proxy may even spread the statements of one connection.
+//! Identity of a connection's server. Behind a balancer two connections to one address may be on two servers, where the
+//! same connection id is somebody else's; a proxy may even spread the statements of one connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,8 +34,8 @@ struct IdentityProbe {
 }
 
 /// Probes in the order they are tried. Connection ids are unique since a server's start, so the start belongs to the
-/// identity if the server tells it; MySQL's id of the server outlives a restart. Both servers take a statement's time and
-/// their uptime from the same reading of the clock, so that the difference is constant.
+/// identity if the server tells it; MySQL's id of the server outlives a restart. Both servers take a statement's time
+/// and their uptime from the same reading of the clock, so that the difference is constant.
 const WAYS: [IdentityProbe; 4] = [
     IdentityProbe {
         name: "CONCAT_WS('/', @@server_uuid, @@hostname, @@port, @@server_id)",

@@ -1,5 +1,5 @@
-//! Stops statements on the server: `KILL QUERY` over a second connection, which first proves that it is on the statement's
-//! server and that the connection there runs the statement; and `KILL` for connections that were given up.
+//! Stops statements on the server: `KILL QUERY` over a second connection, which first proves that it is on the
+//! statement's server and that the connection there runs the statement; and `KILL` for connections that were given up.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -198,8 +198,8 @@ fn kill(control: &mut DbConn, connection: u64, query: Option<u64>) -> Result<boo
     }
 }
 
-/// The process list's row of a connection, if any, with `IS_OURS`, which is 1 for our account; while a routine runs with
-/// its definer's rights, the row is the definer's.
+/// The process list's row of a connection, if any, with `IS_OURS`, which is 1 for our account; while a routine runs
+/// with its definer's rights, the row is the definer's.
 pub(super) fn listed(control: &mut DbConn, connection: u64) -> Result<Vec<Row>, DbError> {
     let ask = |table: &str| {
         format!(
@@ -229,7 +229,8 @@ pub(super) fn field(row: &Row, name: &str) -> Option<String> {
 fn look(control: &mut DbConn, sent: &SentStatement) -> Result<ListedAs, DbError> {
     let listed = listed(control, sent.connection)?;
     let Some(row) = listed.first() else {
-        // It is hidden from an account without PROCESS while it has the rights of a definer; the id is our connection's.
+        // It is hidden from an account without PROCESS while it has the rights of a definer; the id is our
+        // connection's.
         return Ok(match (sent.may_differ, sent.is_dated) {
             (false, _) => ListedAs::Gone,
             (true, true) => ListedAs::Statement(None),
@@ -330,8 +331,8 @@ fn look_for_killed(connector: &Arc<Connector>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// True if the server still lists a connection that was given up. The server is told to end it, unless a restart may have
-/// given the id to somebody else.
+/// True if the server still lists a connection that was given up. The server is told to end it, unless a restart may
+/// have given the id to somebody else.
 fn is_listed(control: &mut DbConn, id: u64) -> Result<bool, DbError> {
     let listed = listed(control, id)?;
     let Some(row) = listed.first() else {

@@ -1,10 +1,10 @@
 //! The third layer of the read-only mode: the connection itself.
 //!
 //! Before each statement the connection is reset, the modes that the gate's lexer assumes are set, the session is made
-//! read-only, and a read-only transaction begins. The server must confirm all that, and that nobody has created a function
-//! under a name that the statement calls ([`questions`]). Then the server prepares the statement, which refuses a second one
-//! in the same text. Only then it runs, in the text protocol, after the same read-only settings in the same packet
-//! ([`guard`]), so that no proxy can lead the two to different servers.
+//! read-only, and a read-only transaction begins. The server must confirm all that, and that nobody has created a
+//! function under a name that the statement calls ([`questions`]). Then the server prepares the statement, which
+//! refuses a second one in the same text. Only then it runs, in the text protocol, after the same read-only settings in
+//! the same packet ([`guard`]), so that no proxy can lead the two to different servers.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -42,10 +42,10 @@ const PATHS: (u16, u16, u16) = (12, 0, 0);
 pub(crate) const COLUMNS: usize = 5;
 
 /// Resets the connection, makes its session read-only and begins a read-only transaction, which the next reset ends;
-/// outside one, a stored function behind a view could make the session writable for the rest of its statement (MariaDB).
-/// Fails unless the server confirms every part, is still the same one, and has no user's function under a name that the
-/// statement `calls`. [`DbError::Changed`] asks for new facts of the server. Returns whether the server accepts writes, if
-/// it tells.
+/// outside one, a stored function behind a view could make the session writable for the rest of its statement
+/// (MariaDB). Fails unless the server confirms every part, is still the same one, and has no user's function under a
+/// name that the statement `calls`. [`DbError::Changed`] asks for new facts of the server. Returns whether the server
+/// accepts writes, if it tells.
 pub(crate) fn make_read_only(
     conn: &mut DbConn,
     calls: &CalledFunctions,
@@ -160,9 +160,9 @@ fn setting(conn: &DbConn, info: &ServerInfo, calls: &CalledFunctions) -> String 
     set + &questions(info, calls)
 }
 
-/// The [`GUARDS`] statements that make a session read-only. They are sent before a statement in the same packet, so that no
-/// proxy can lead the two to different servers. In a SERIALIZABLE transaction each `SELECT` would lock the rows it reads.
-/// `and_sets` is a further setting, such as `, time_zone = '+02:00'`.
+/// The [`GUARDS`] statements that make a session read-only. They are sent before a statement in the same packet, so
+/// that no proxy can lead the two to different servers. In a SERIALIZABLE transaction each `SELECT` would lock the rows
+/// it reads. `and_sets` is a further setting, such as `, time_zone = '+02:00'`.
 pub(crate) fn guard(info: &ServerInfo, and_sets: &str) -> String {
     format!(
         "SET NAMES utf8mb4, sql_mode = '{}', autocommit = 1{and_sets}; \
@@ -219,9 +219,9 @@ pub(crate) fn explain<T>(outcome: Result<T, DbError>, statement: &str) -> Result
     }
 }
 
-/// Makes the failure over a result of more than 65,535 columns an error that says so. The answer to COM_STMT_PREPARE counts
-/// columns in 16 bits, so the driver reads too few, and the next packet is unexpected. A text that cannot have so many
-/// columns fails for another reason.
+/// Makes the failure over a result of more than 65,535 columns an error that says so. The answer to COM_STMT_PREPARE
+/// counts columns in 16 bits, so the driver reads too few, and the next packet is unexpected. A text that cannot have
+/// so many columns fails for another reason.
 pub(crate) fn not_too_wide<T>(outcome: Result<T, DbError>, sql: &str) -> Result<T, DbError> {
     let can_be_wide = || sql.contains('*') || sql.matches(',').count() >= usize::from(u16::MAX);
     match outcome {
@@ -279,17 +279,17 @@ fn prepare_as_text(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
 ///
 /// A name can mean a loadable function, which belongs to no database, or a stored one of the current database, on
 /// MariaDB 12.3 also one of every database on `@@path` (MySQL, "Function Name Parsing and Resolution"; MariaDB, "Stored
-/// Function Limitations", "SET PATH"). `information_schema.ROUTINES` does not show functions that the account may run only
-/// by a grant on one function to `PUBLIC` (MariaDB) or to a role (MySQL); `SHOW GRANTS` does.
+/// Function Limitations", "SET PATH"). `information_schema.ROUTINES` does not show functions that the account may run
+/// only by a grant on one function to `PUBLIC` (MariaDB) or to a role (MySQL); `SHOW GRANTS` does.
 ///
 /// Two kinds pass only if the server proves them: functions that a component supplies (MySQL 9.6: `MD5`), which are
-/// loadable, have no library file and precede stored ones; and functions of `sys` with a text of a known digest and only
-/// the known parameters. MariaDB also takes `sys.name` for a function of a package `sys` in the current database.
+/// loadable, have no library file and precede stored ones; and functions of `sys` with a text of a known digest and
+/// only the known parameters. MariaDB also takes `sys.name` for a function of a package `sys` in the current database.
 ///
-/// The text continues a `SELECT` with [`COLUMNS`] columns, each with names or NULL, and ends with the statement that lists
-/// grants. The columns are: a stored function under a called name, a loadable one, the called functions that a component
-/// supplies, those of `sys` that are the server's own, and a package `sys`. The names are the gate's, so they need no
-/// escaping.
+/// The text continues a `SELECT` with [`COLUMNS`] columns, each with names or NULL, and ends with the statement that
+/// lists grants. The columns are: a stored function under a called name, a loadable one, the called functions that a
+/// component supplies, those of `sys` that are the server's own, and a package `sys`. The names are the gate's, so they
+/// need no escaping.
 pub(crate) fn questions(info: &ServerInfo, calls: &CalledFunctions) -> String {
     let place = place(info, calls.database.as_deref());
     let stored = listed(calls.unqualified());
@@ -351,7 +351,8 @@ pub(crate) fn of_sys(calls: &CalledFunctions) -> Vec<&'static str> {
 }
 
 /// Column for called functions of `sys` that are the server's own. The name is compared by its bytes, since a user's
-/// database may be called `SYS`. `sys_get_config` also needs its table, since a view in place of it could call anything.
+/// database may be called `SYS`. `sys_get_config` also needs its table, since a view in place of it could call
+/// anything.
 fn sys(info: &ServerInfo, calls: &CalledFunctions) -> String {
     let proofs: Vec<String> = of_sys(calls)
         .into_iter()

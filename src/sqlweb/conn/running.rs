@@ -7,8 +7,8 @@
 //!    └──────────────────────────┴──▶ after its grace the held connection is shut down
 //! ```
 //!
-//! Nothing is locked while the server is told. A connection for `KILL QUERY` is made first; then the statement is marked
-//! ([`RunningStatement::begin_kill`]) while the kill may be on its way, and its end waits for that mark.
+//! Nothing is locked while the server is told. A connection for `KILL QUERY` is made first; then the statement is
+//! marked ([`RunningStatement::begin_kill`]) while the kill may be on its way, and its end waits for that mark.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -77,8 +77,8 @@ impl StatementState {
     }
 }
 
-/// The first stop of a statement. Later ones only change whether the server was told, and whether somebody waits for the
-/// answer.
+/// The first stop of a statement. Later ones only change whether the server was told, and whether somebody waits for
+/// the answer.
 #[derive(Clone, Copy)]
 pub(crate) struct StopRequest {
     /// Its cause.
@@ -150,8 +150,8 @@ impl RunningStatement {
         Ok(())
     }
 
-    /// Notes that the server has finished with the statement or with queries before it, or was given up. If the connection
-    /// will be used again, waits for a kill on its way, which must not hit the next statement.
+    /// Notes that the server has finished with the statement or with queries before it, or was given up. If the
+    /// connection will be used again, waits for a kill on its way, which must not hit the next statement.
     fn pause(&self, connection_lives_on: bool) -> Option<StopRequest> {
         let mut state = self.state.lock();
         state.is_ending = true;
@@ -168,8 +168,8 @@ impl RunningStatement {
         self.pause(error.is_none_or(DbError::leaves_connection_usable))
     }
 
-    /// Marks that a kill may be on its way, until the mark is dropped; `None` if the statement has ended. Waits for another
-    /// thread's kill. Once a stop is noted nothing more begins, so a running statement is the one to stop.
+    /// Marks that a kill may be on its way, until the mark is dropped; `None` if the statement has ended. Waits for
+    /// another thread's kill. Once a stop is noted nothing more begins, so a running statement is the one to stop.
     fn begin_kill(&self) -> Option<KillInFlight<'_>> {
         let mut state = self.wait_for_kill(self.state.lock());
         if !state.is_under_way() {
@@ -203,14 +203,15 @@ impl RunningStatement {
         self.state.lock().goes_on = is;
     }
 
-    /// Stops the statement and returns once the server was told; false if it had ended. The first cause is kept, but see
-    /// [`RunningStatement::note`]. Each further stop tells the server again, unless its process list shows the kill.
+    /// Stops the statement and returns once the server was told; false if it had ended. The first cause is kept, but
+    /// see [`RunningStatement::note`]. Each further stop tells the server again, unless its process list shows the
+    /// kill.
     pub(crate) fn stop(&self, cause: StopCause, connector: &Arc<Connector>) -> bool {
         self.stop_by(cause, |sent| self.kill(connector, sent, kill::LOOKS))
     }
 
-    /// Notes a stop, which starts the time until the connection is shut down; false if the statement has ended. A client
-    /// that has left overrides an earlier cause, since nobody waits for the answer any more.
+    /// Notes a stop, which starts the time until the connection is shut down; false if the statement has ended. A
+    /// client that has left overrides an earlier cause, since nobody waits for the answer any more.
     pub(super) fn note(&self, cause: StopCause) -> bool {
         let mut state = self.state.lock();
         if matches!(state.phase, StatementPhase::Done) {
@@ -269,8 +270,8 @@ impl RunningStatement {
         }
     }
 
-    /// Tells the server to stop sending since enough rows have come; this is not counted as a stop. Must be called from the
-    /// statement's own thread. Returns false if the server was not told, so that it sends the rest.
+    /// Tells the server to stop sending since enough rows have come; this is not counted as a stop. Must be called from
+    /// the statement's own thread. Returns false if the server was not told, so that it sends the rest.
     pub(crate) fn enough(&self, connector: &Arc<Connector>) -> bool {
         let sent = match &*self.state.lock() {
             StatementState {
@@ -347,8 +348,8 @@ impl RunningStatement {
         self.state.lock().is_overdue()
     }
 
-    /// Shuts the connection of an overdue statement down, since a silent server, or one that sends without end, would hold
-    /// the statement's thread forever.
+    /// Shuts the connection of an overdue statement down, since a silent server, or one that sends without end, would
+    /// hold the statement's thread forever.
     pub(crate) fn shut_down_if_overdue(&self) {
         let state = self.state.lock();
         if !state.is_overdue() {

@@ -1,5 +1,5 @@
-//! Facts of a server and the account, asked once of each server behind the address; and whether it accepts writes, asked
-//! again and again.
+//! Facts of a server and the account, asked once of each server behind the address; and whether it accepts writes,
+//! asked again and again.
 
 use mysql::{Conn, Row};
 
@@ -101,7 +101,8 @@ pub(crate) fn dialect_of(version: &str) -> Dialect {
     Dialect::from_server_version(version).unwrap_or(UNKNOWN_SERVER)
 }
 
-/// Table and column of loadable functions: `mysql.func`, or on MySQL 8 the table that also lists functions of components.
+/// Table and column of loadable functions: `mysql.func`, or on MySQL 8 the table that also lists functions of
+/// components.
 fn loadable(
     conn: &mut Conn,
     dialect: &Dialect,
@@ -120,8 +121,8 @@ fn loadable(
     }
 }
 
-/// The account's grants and those of every role that it may take, one text per line; empty if the server refuses to show
-/// them. Returns true beside them if the connection was left in a role.
+/// The account's grants and those of every role that it may take, one text per line; empty if the server refuses to
+/// show them. Returns true beside them if the connection was left in a role.
 pub(crate) fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<(Vec<String>, bool), DbError> {
     let mut all = show_grants(conn)?;
     let roles: Vec<String> = all.iter().filter_map(|g| granted_role(g)).collect();
@@ -192,8 +193,8 @@ fn grant_writes(grant: &str) -> bool {
         .any(|privilege| !READING.contains(&privilege.trim()))
 }
 
-/// Replaces names in backquotes, and column lists such as that of `SELECT (a, b)`, by spaces byte by byte, so that no name
-/// is taken for a keyword.
+/// Replaces names in backquotes, and column lists such as that of `SELECT (a, b)`, by spaces byte by byte, so that no
+/// name is taken for a keyword.
 pub(crate) fn masked(grant: &str) -> String {
     let (mut quoted, mut depth) = (false, 0usize);
     let mut mask = |byte: u8| {

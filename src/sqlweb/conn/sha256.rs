@@ -1,8 +1,8 @@
 //! Sign-in to accounts of MySQL's `sha256_password`, which the driver (mysql 28) lacks.
 //!
 //! MySQL also asks for that method if it has no such account, so that nobody learns which exist; only its answer to the
-//! password is true. So the password is sent from here, inside TLS or under the server's RSA key, and the driver talks to
-//! the server through a socket and a thread of ours.
+//! password is true. So the password is sent from here, inside TLS or under the server's RSA key, and the driver talks
+//! to the server through a socket and a thread of ours.
 //!
 //! ```text
 //! driver ── Unix socket in our directory ── this thread ── the server, by TLS, TCP or its own Unix socket

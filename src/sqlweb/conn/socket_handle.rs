@@ -1,5 +1,5 @@
-//! A second handle on the driver's socket. The driver cannot end a connection that another thread reads from, nor change
-//! its read timeout.
+//! A second handle on the driver's socket. The driver cannot end a connection that another thread reads from, nor
+//! change its read timeout.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -11,9 +11,9 @@ use mysql::Conn;
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 
-/// A second handle on one connection's socket; clones are the same handle. It is empty if the system cannot duplicate an own
-/// descriptor by its number (Linux before 5.6, a sandbox that forbids `pidfd_getfd`, other systems). A connection is then
-/// given up only when it next sends something or the kernel finds the peer dead.
+/// A second handle on one connection's socket; clones are the same handle. It is empty if the system cannot duplicate
+/// an own descriptor by its number (Linux before 5.6, a sandbox that forbids `pidfd_getfd`, other systems). A
+/// connection is then given up only when it next sends something or the kernel finds the peer dead.
 #[derive(Clone, Default)]
 pub(crate) struct SocketHandle(Option<Arc<OwnedFd>>);
 

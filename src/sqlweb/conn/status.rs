@@ -15,9 +15,9 @@ const MAX_FLAGS: usize = 1024;
 /// Maximum number of queries for the flags, since a late `KILL QUERY` may hit the first one.
 const QUESTIONS: usize = 2;
 
-/// True if `conn` is in a transaction (`SERVER_STATUS_IN_TRANS`), also one that `autocommit=0` began. An ERR packet has no
-/// flags, so after one the server is asked, by a statement that keeps its warnings. False if the connection is lost, and
-/// the transaction with it.
+/// True if `conn` is in a transaction (`SERVER_STATUS_IN_TRANS`), also one that `autocommit=0` began. An ERR packet has
+/// no flags, so after one the server is asked, by a statement that keeps its warnings. False if the connection is lost,
+/// and the transaction with it.
 pub(crate) fn in_transaction(conn: &mut DbConn) -> bool {
     for _ in 0..QUESTIONS {
         let status = match conn.status {
@@ -38,8 +38,9 @@ pub(crate) fn in_transaction(conn: &mut DbConn) -> bool {
     last_flag(&conn.driver).unwrap_or(false)
 }
 
-/// The flag in the last packet; `None` if that had no flags. The driver (mysql 28) shows the flags only in its debugging
-/// text, so they are read while that is written. The text also has the password, so nothing else of it is kept.
+/// The flag in the last packet; `None` if that had no flags. The driver (mysql 28) shows the flags only in its
+/// debugging text, so they are read while that is written. The text also has the password, so nothing else of it is
+/// kept.
 fn last_flag(conn: &Conn) -> Option<bool> {
     call_driver(|| {
         let mut seeker = Seeker::default();
@@ -52,7 +53,8 @@ fn last_flag(conn: &Conn) -> Option<bool> {
     .map(|flags| flags.split(" | ").any(|f| f == "SERVER_STATUS_IN_TRANS"))
 }
 
-/// Text before the flags, which end with a closing bracket. The last packet's flags come before those of the connection.
+/// Text before the flags, which end with a closing bracket. The last packet's flags come before those of the
+/// connection.
 const FLAGS: &[u8] = b" status_flags: StatusFlags(";
 
 /// Finds the last flags in a text that is written to it.

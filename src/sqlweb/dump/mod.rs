@@ -7,9 +7,9 @@
 //!   └── reader                         one connection, one read-only snapshot
 //! ```
 //!
-//! The inventory opens everything once, so that unreadable objects are known before the first byte, and are noted on top of
-//! the file and in the page. Names and rows are the server's own: no statement calls a function, which somebody could have
-//! created.
+//! The inventory opens everything once, so that unreadable objects are known before the first byte, and are noted on
+//! top of the file and in the page. Names and rows are the server's own: no statement calls a function, which somebody
+//! could have created.
 
 mod columns;
 mod inventory;

@@ -1,5 +1,5 @@
-//! Check that the server's text for an object is exactly one CREATE statement, whatever a rogue server sends: a console also
-//! runs commands of its own in a text, such as `\!` for the shell. Also quotes texts and comments for the file.
+//! Check that the server's text for an object is exactly one CREATE statement, whatever a rogue server sends: a console
+//! also runs commands of its own in a text, such as `\!` for the shell. Also quotes texts and comments for the file.
 
 use crate::sqlweb::error::DbError;
 
@@ -193,8 +193,8 @@ fn is_code(behind: &[u8]) -> bool {
     behind.starts_with(b"*!") || behind.starts_with(b"*M!")
 }
 
-/// Quotes a text for the file's `sql_mode`, in which backslashes escape. Characters that the console would change, such as a
-/// carriage return, are escaped. Line feeds stay, so that programs remain readable.
+/// Quotes a text for the file's `sql_mode`, in which backslashes escape. Characters that the console would change, such
+/// as a carriage return, are escaped. Line feeds stay, so that programs remain readable.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('\'');

@@ -1,5 +1,5 @@
-//! Views, routines, triggers and events as statements that recreate them, each with its original modes, character sets and
-//! time zone; and the order of views that read each other.
+//! Views, routines, triggers and events as statements that recreate them, each with its original modes, character sets
+//! and time zone; and the order of views that read each other.
 
 use mysql::Row;
 
@@ -36,8 +36,8 @@ pub(super) struct Program {
 pub(super) struct DumpContext {
     /// The database's collation.
     pub(super) collation: String,
-    /// True if the server runs any statement from a text, as MariaDB since 10.6.2. Consoles remove comments and carriage
-    /// returns from statements, but not from texts.
+    /// True if the server runs any statement from a text, as MariaDB since 10.6.2. Consoles remove comments and
+    /// carriage returns from statements, but not from texts.
     pub(super) runs_texts: bool,
     /// True if existing objects are dropped first.
     pub(super) drop: bool,
@@ -311,8 +311,8 @@ fn named_by_each(views: &[Program]) -> Vec<Vec<usize>> {
     views.iter().enumerate().map(named_by).collect()
 }
 
-/// True if the server's text of a view has `quoted` in the place of a table: in backquotes, and not as a part of a column's
-/// name or behind `AS`. Both are in lower case.
+/// True if the server's text of a view has `quoted` in the place of a table: in backquotes, and not as a part of a
+/// column's name or behind `AS`. Both are in lower case.
 fn reads(text: &str, quoted: &str) -> bool {
     text.match_indices(quoted).any(|(at, found)| {
         let (before, behind) = (text.split_at(at).0, text.split_at(at + found.len()).1);

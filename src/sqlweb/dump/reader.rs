@@ -25,8 +25,8 @@ pub(super) struct Reader<'a> {
     conn: &'a mut DbConn,
 }
 
-/// Settings in addition to [`readonly::guard`]: times are in UTC, names are quoted, no result is cut short, and a paused
-/// download is not given up.
+/// Settings in addition to [`readonly::guard`]: times are in UTC, names are quoted, no result is cut short, and a
+/// paused download is not given up.
 const SETTINGS: &str = "SET SESSION sql_mode = '', time_zone = '+00:00', sql_quote_show_create = 1, \
     sql_select_limit = 18446744073709551615, net_write_timeout = 3600; \
     START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY; SAVEPOINT postern_dump";

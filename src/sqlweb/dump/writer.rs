@@ -54,8 +54,8 @@ SET time_zone = @postern_time_zone;
 SET character_set_client = @postern_client, character_set_results = @postern_results, collation_connection = @postern_collation;
 ";
 
-/// Bytes after which the next statement begins: below the least limit of servers and their clients, which is 16 MiB today
-/// and was 1 MiB.
+/// Bytes after which the next statement begins: below the least limit of servers and their clients, which is 16 MiB
+/// today and was 1 MiB.
 const MAX_BYTES: usize = 1_000_000;
 
 /// Contents of a dump.

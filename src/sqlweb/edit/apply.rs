@@ -372,8 +372,8 @@ impl Editor<'_> {
         self.note("ROLLBACK", since, outcome.as_ref().err());
     }
 
-    /// Locks the table, so that nobody writes between the comparison and the write of a row; an account that may not lock
-    /// continues without.
+    /// Locks the table, so that nobody writes between the comparison and the write of a row; an account that may not
+    /// lock continues without.
     fn lock(&mut self, table: &EditableTable) -> Result<(), ChangeFailure> {
         match self.send(&format!("LOCK TABLES {} WRITE", table.name), true) {
             Err(DbError::Statement(error)) if DENIED.contains(&error.code) => Ok(()),
@@ -512,8 +512,8 @@ impl WrittenChanges {
     }
 }
 
-/// Sets the session's modes for the literals of this program, strict checks, the offset `zone` and a short wait for locks.
-/// Returns the size in bytes from which the server refuses a statement.
+/// Sets the session's modes for the literals of this program, strict checks, the offset `zone` and a short wait for
+/// locks. Returns the size in bytes from which the server refuses a statement.
 fn prepare(conn: &mut Conn, zone: Option<&TimeZone>) -> Result<usize, DbError> {
     let told = rows(conn, "SELECT @@session.sql_mode, @@max_allowed_packet")?;
     let cell = |i| {

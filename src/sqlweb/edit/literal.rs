@@ -1,7 +1,7 @@
 //! Values as SQL literals, for a session in which backslashes escape.
 //!
-//! In another mode a text would keep its doubled backslashes and still end at the same quote, so that no value can leave its
-//! quotes in any mode.
+//! In another mode a text would keep its doubled backslashes and still end at the same quote, so that no value can
+//! leave its quotes in any mode.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

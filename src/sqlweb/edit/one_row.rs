@@ -50,8 +50,8 @@ impl OneRow {
         self.kinds.iter().copied().zip(cells)
     }
 
-    /// Number of rows that an UPDATE found, even unchanged; for other statements, of rows written. It is the first number
-    /// of the server's line in every language: `Rows matched: 1  Changed: 0`.
+    /// Number of rows that an UPDATE found, even unchanged; for other statements, of rows written. It is the first
+    /// number of the server's line in every language: `Rows matched: 1  Changed: 0`.
     pub(super) fn found(&self) -> u64 {
         let line = self.done.info.as_deref().unwrap_or_default();
         let digits = line.trim_start_matches(|c: char| !c.is_ascii_digit());

@@ -304,8 +304,8 @@ impl Planned {
         self.reading(table, &self.key)
     }
 
-    /// Query for the row after the change; `None` if its key is unknown. `last_id` is the number that the server gave a new
-    /// row.
+    /// Query for the row after the change; `None` if its key is unknown. `last_id` is the number that the server gave a
+    /// new row.
     pub(super) fn after(&self, table: &EditableTable, last_id: u64) -> Option<SelectedColumns> {
         let key = match self.op {
             Op::Delete => None,

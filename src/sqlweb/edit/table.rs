@@ -182,8 +182,8 @@ fn form(word: &str) -> ColumnFormat {
     }
 }
 
-/// Reads Table, Non_unique, Key_name, Seq_in_index, Column_name, Collation, Cardinality, Sub_part, Packed, Null. A unique
-/// index of an expression, or of a part of a column, is not a key.
+/// Reads Table, Non_unique, Key_name, Seq_in_index, Column_name, Collation, Cardinality, Sub_part, Packed, Null. A
+/// unique index of an expression, or of a part of a column, is not a key.
 fn keys(columns: &[TableColumn], indexes: &[Row]) -> Vec<Vec<usize>> {
     let mut found: Vec<(String, Option<Vec<usize>>)> = Vec::new();
     for row in indexes {
@@ -207,7 +207,8 @@ fn keys(columns: &[TableColumn], indexes: &[Row]) -> Vec<Vec<usize>> {
     found.into_iter().filter_map(|(_, parts)| parts).collect()
 }
 
-/// Keys without the end time of rows, which MariaDB adds to the keys of a table with history; all current rows share it.
+/// Keys without the end time of rows, which MariaDB adds to the keys of a table with history; all current rows share
+/// it.
 fn without_row_end(columns: &[TableColumn], keys: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let is_given = |at: &usize| columns.get(*at).is_some_and(|column| !column.is_generated);
     let shorter = |key: &Vec<usize>| key.iter().copied().filter(is_given).collect();

@@ -1,4 +1,5 @@
-//! Recognizes calls, `name (`, and decides whether the function is harmless; with the table of harmless functions of `sys`.
+//! Recognizes calls, `name (`, and decides whether the function is harmless; with the table of harmless functions of
+//! `sys`.
 //!
 //! Two forms that look like calls are none, whatever the name:
 //! - `name (a, b) AS (`, a common table expression: nothing else has `AS (` behind a list of names.
@@ -17,8 +18,8 @@ pub(super) const POINT: &str = "POINT";
 /// First MySQL that was seen to accept `GROUP BY ROLLUP (a, b)`.
 const ROLLUP_LISTS: (u16, u16, u16) = (9, 7, 0);
 
-/// Functions whose second argument is a path. MariaDB's parser of paths recurses at each sign, up to a stack overflow, so
-/// the path must be a literal.
+/// Functions whose second argument is a path. MariaDB's parser of paths recurses at each sign, up to a stack overflow,
+/// so the path must be a literal.
 pub(super) const XPATH: &[&str] = &["EXTRACTVALUE", "UPDATEXML"];
 
 /// Longest path, in bytes; 3,600 signs crash the server.
@@ -46,7 +47,8 @@ pub(super) enum Called {
     Sys(&'static SysFunction),
 }
 
-/// Checks the name `token`, behind which `lexer` is. Returns the called function, if a server could take the name for one.
+/// Checks the name `token`, behind which `lexer` is. Returns the called function, if a server could take the name for
+/// one.
 pub(super) fn check(
     lexer: &Lexer<'_>,
     token: Token,
@@ -258,11 +260,11 @@ fn take_name_list(ahead: &mut Lexer<'_>) -> bool {
 
 /// A function of `sys` whose text is known to be harmless.
 ///
-/// It is a stored function, which an administrator can replace, so its name proves nothing: layer 3 compares the server's
-/// text with the digest of a reviewed text (MySQL 9.7; MariaDB 10.11 and 11.8 as created by `mariadb-install-db`, and by a
-/// client in an upgrade, with or without comments). Each text only computes or reads `performance_schema`,
-/// `information_schema` and `sys.sys_config`; `format_statement` keeps a length in a user variable. `ps_thread_stack` (an
-/// `UPDATE`) and `ps_thread_trx_info` (a `SET`) are excluded.
+/// It is a stored function, which an administrator can replace, so its name proves nothing: layer 3 compares the
+/// server's text with the digest of a reviewed text (MySQL 9.7; MariaDB 10.11 and 11.8 as created by
+/// `mariadb-install-db`, and by a client in an upgrade, with or without comments). Each text only computes or reads
+/// `performance_schema`, `information_schema` and `sys.sys_config`; `format_statement` keeps a length in a user
+/// variable. `ps_thread_stack` (an `UPDATE`) and `ps_thread_trx_info` (a `SET`) are excluded.
 pub(crate) struct SysFunction {
     /// Name in lower case.
     pub(crate) name: &'static str,

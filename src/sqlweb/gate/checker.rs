@@ -106,8 +106,8 @@ impl Walk<'_> {
         self.query(StatementKind::Show)
     }
 
-    /// Refuses MariaDB's log events: it holds the log's lock until the last one is read, so a slow reader would block every
-    /// commit.
+    /// Refuses MariaDB's log events: it holds the log's lock until the last one is read, so a slow reader would block
+    /// every commit.
     fn show_log_events(&mut self, log: &str, offset: usize) -> Result<(), Refusal> {
         // A name may be between RELAYLOG and EVENTS.
         let is_relay_log = log.eq_ignore_ascii_case("RELAYLOG");

@@ -1,5 +1,5 @@
-//! Commands of the servers' consoles (`client/mysql.cc` of both) in scripts: between statements, a word at the beginning of
-//! a line, or a backslash and a letter.
+//! Commands of the servers' consoles (`client/mysql.cc` of both) in scripts: between statements, a word at the
+//! beginning of a line, or a backslash and a letter.
 
 use super::lexer::is_space;
 

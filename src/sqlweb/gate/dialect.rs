@@ -34,8 +34,8 @@ impl Dialect {
         dialect
     }
 
-    /// Reads the text of `VERSION()`: `10.11.6-MariaDB-log`, `8.0.36`, or `5.5.5-10.3.1-MariaDB` from the greeting of old
-    /// MariaDB servers. `None` if it has no version number.
+    /// Reads the text of `VERSION()`: `10.11.6-MariaDB-log`, `8.0.36`, or `5.5.5-10.3.1-MariaDB` from the greeting of
+    /// old MariaDB servers. `None` if it has no version number.
     pub fn from_server_version(text: &str) -> Option<Self> {
         let mariadb = contains_ignoring_case(text, "mariadb");
         let number = if mariadb {

@@ -1,8 +1,8 @@
 //! Limit for the depth of geometries that MariaDB computes.
 //!
-//! MariaDB 10.11 and 11.8 walk a geometry's bytes by recursion: 5,000 nested collections of 9 bytes each crash the server
-//! with all its connections; 2,000 do not. The parsers of texts, such as `ST_GEOMFROMTEXT`, check their own stack. So a
-//! statement that calls a spatial function may not build long byte strings that could reach it.
+//! MariaDB 10.11 and 11.8 walk a geometry's bytes by recursion: 5,000 nested collections of 9 bytes each crash the
+//! server with all its connections; 2,000 do not. The parsers of texts, such as `ST_GEOMFROMTEXT`, check their own
+//! stack. So a statement that calls a spatial function may not build long byte strings that could reach it.
 
 use super::functions::{self, SPATIAL};
 use super::lexer::{Token, TokenKind};
@@ -85,8 +85,8 @@ pub(super) struct Geometry {
     after_as: bool,
     /// End of the last `|`; two of them may join texts.
     pipe_end: Option<usize>,
-    /// First function that builds a text inside and outside of spatial calls, first too long literal and first assignment;
-    /// none of them inside a call that reads a text.
+    /// First function that builds a text inside and outside of spatial calls, first too long literal and first
+    /// assignment; none of them inside a call that reads a text.
     inside: Option<Found>,
     outside: Option<Found>,
     long: Option<usize>,

@@ -1,7 +1,7 @@
 //! Splits bytes into tokens, as the server's own lexer does.
 //!
-//! The rules for the start of a word matter most, since a keyword that only the server sees would pass the gate: `1e1into`,
-//! `1.into` and `'a'into` contain the keyword `INTO`; `t.into`, `1into` and `@a.into` do not.
+//! The rules for the start of a word matter most, since a keyword that only the server sees would pass the gate:
+//! `1e1into`, `1.into` and `'a'into` contain the keyword `INTO`; `t.into`, `1into` and `@a.into` do not.
 
 use super::dialect::{Dialect, contains_ignoring_case};
 
@@ -489,7 +489,8 @@ fn ends_dashes(b: u8) -> bool {
     is_space(b) || b.is_ascii_control()
 }
 
-/// True for bytes of unquoted identifiers, and of every character beyond ASCII, even a no-break space or a byte-order mark.
+/// True for bytes of unquoted identifiers, and of every character beyond ASCII, even a no-break space or a byte-order
+/// mark.
 fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') || b >= 0x80
 }
@@ -498,8 +499,8 @@ fn is_variable(b: u8) -> bool {
     is_word(b) || b == b'.'
 }
 
-/// True for an optimizer hint with quotes whose end could be doubtful, or with `SET_VAR`, which changes settings. MySQL reads
-/// quotes inside `/*+ … */`, so only plain names may be quoted, which end before the comment in any reading.
+/// True for an optimizer hint with quotes whose end could be doubtful, or with `SET_VAR`, which changes settings. MySQL
+/// reads quotes inside `/*+ … */`, so only plain names may be quoted, which end before the comment in any reading.
 fn is_doubtful_hint(hint: &str) -> bool {
     let is_plain = |name: &str| {
         name.bytes()

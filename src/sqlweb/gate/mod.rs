@@ -3,14 +3,14 @@
 //! This is layer 2 of the read-only mode. The module is pure: text in, verdict out, no IO, one pass, no recursion, and
 //! memory that does not grow with the text.
 //!
-//! [`check`] is an allow-list. A statement passes if its kind is on the list (`SELECT`, `WITH`, `VALUES`, `TABLE`, `SHOW`,
-//! `DESCRIBE`, `EXPLAIN` of those, `USE`, `HELP`), if none of its words can make it write, lock or execute, and if every
-//! function it calls is a built-in one known to be harmless *on that server*: a name that is built into MySQL 8 may be a
-//! user's stored function on MariaDB. In doubt a statement is refused.
+//! [`check`] is an allow-list. A statement passes if its kind is on the list (`SELECT`, `WITH`, `VALUES`, `TABLE`,
+//! `SHOW`, `DESCRIBE`, `EXPLAIN` of those, `USE`, `HELP`), if none of its words can make it write, lock or execute, and
+//! if every function it calls is a built-in one known to be harmless *on that server*: a name that is built into MySQL
+//! 8 may be a user's stored function on MariaDB. In doubt a statement is refused.
 //!
-//! The lexer splits a text as the server does under the connection settings that layer 3 pins: character set `utf8mb4` (so
-//! a quote or a backslash is never half of another character, as it can be in GBK or SJIS) and an `sql_mode` without the
-//! modes that change quoting ([`Dialect`]).
+//! The lexer splits a text as the server does under the connection settings that layer 3 pins: character set `utf8mb4`
+//! (so a quote or a backslash is never half of another character, as it can be in GBK or SJIS) and an `sql_mode`
+//! without the modes that change quoting ([`Dialect`]).
 //!
 //! It fails closed: a broken invariant is a panic, and a panic is a refusal.
 //!
@@ -67,8 +67,8 @@ fn fail_closed(
     catch_panic(judge)
 }
 
-/// Names of the built-in functions and words that pass before a parenthesis on that server, for tests that ask the server
-/// for them.
+/// Names of the built-in functions and words that pass before a parenthesis on that server, for tests that ask the
+/// server for them.
 #[doc(hidden)]
 pub fn names_passed(dialect: &Dialect) -> Vec<&'static str> {
     functions::passed(dialect)

@@ -110,8 +110,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Notes the name behind `sys` and a dot. A longer name is a function of a user's package (MariaDB). With case-sensitive
-    /// names of databases, only the lower-case one is the server's own.
+    /// Notes the name behind `sys` and a dot. A longer name is a function of a user's package (MariaDB). With
+    /// case-sensitive names of databases, only the lower-case one is the server's own.
     fn sys(&mut self, token: Token) {
         let is_qualified = self.previous.is_some_and(|p| p.kind == TokenKind::Dot);
         if is_qualified || unquoted(self.lexer.text(token)) != "sys" {

@@ -1,7 +1,7 @@
 //! Reads the statements of a script one after another while its bytes arrive.
 //!
-//! Commands of client programs are also recognized ([`super::console`]). After a `DELIMITER` line a statement ends at that
-//! sign anywhere outside quotes and comments.
+//! Commands of client programs are also recognized ([`super::console`]). After a `DELIMITER` line a statement ends at
+//! that sign anywhere outside quotes and comments.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -10,8 +10,8 @@ use super::dialect::Dialect;
 use super::lexer::is_space;
 use super::split::split;
 
-/// Bytes read ahead before the first statement is returned. A browser reads no answer before it has sent the whole body, so
-/// a body of this size must be read before answering.
+/// Bytes read ahead before the first statement is returned. A browser reads no answer before it has sent the whole
+/// body, so a body of this size must be read before answering.
 const AHEAD: usize = 4 << 20;
 
 /// Bytes read at once.
@@ -116,8 +116,8 @@ impl<R: Read> Script<R> {
         self.dialect = dialect;
     }
 
-    /// The next statement; for a `part`, without a last one that may continue. Fails if the source fails, and at a statement
-    /// that is too long.
+    /// The next statement; for a `part`, without a last one that may continue. Fails if the source fails, and at a
+    /// statement that is too long.
     pub(crate) fn next(&mut self, part: bool) -> io::Result<Option<ScriptStatement>> {
         if self.offset == 0 && self.text.is_empty() {
             self.fill(AHEAD)?;
@@ -334,8 +334,8 @@ fn line_of(text: &[u8]) -> TextStart {
     }
 }
 
-/// Position behind space and comments; `None` if a comment is not closed. An executable comment is not skipped. Two dashes
-/// begin a comment whatever follows, as in the consoles.
+/// Position behind space and comments; `None` if a comment is not closed. An executable comment is not skipped. Two
+/// dashes begin a comment whatever follows, as in the consoles.
 fn beginning(text: &[u8], dialect: &Dialect) -> Option<usize> {
     let mut at = 0;
     loop {

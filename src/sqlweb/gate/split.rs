@@ -1,18 +1,18 @@
 //! Splits a text into statements, by the server's rules.
 //!
-//! A semicolon ends a statement unless it is inside a compound one: `CREATE PROCEDURE … BEGIN …; END`,
-//! `BEGIN NOT ATOMIC …; END`, `IF … THEN …; END IF`. Each block has exactly one `END`, so the open blocks are a stack.
-//! `END`, `BEGIN` and `DO` can also be names, so they count only where a block can end, begin or continue. In doubt a text
-//! is not split: a server then refuses it whole, and no piece of it runs. `DELIMITER` is a word of client programs and means
-//! nothing here.
+//! A semicolon ends a statement unless it is inside a compound one: `CREATE PROCEDURE … BEGIN …; END`, `BEGIN NOT
+//! ATOMIC …; END`, `IF … THEN …; END IF`. Each block has exactly one `END`, so the open blocks are a stack. `END`,
+//! `BEGIN` and `DO` can also be names, so they count only where a block can end, begin or continue. In doubt a text is
+//! not split: a server then refuses it whole, and no piece of it runs. `DELIMITER` is a word of client programs and
+//! means nothing here.
 
 use std::ops::Range;
 
 use super::dialect::Dialect;
 use super::lexer::{Lexer, Token, TokenKind};
 
-/// The statements of a text, as byte ranges without their semicolons and without empty statements. It is lazy, so that the
-/// check for a second one is cheap.
+/// The statements of a text, as byte ranges without their semicolons and without empty statements. It is lazy, so that
+/// the check for a second one is cheap.
 pub fn split<'a>(sql: &'a (impl AsRef<[u8]> + ?Sized), dialect: &Dialect) -> Statements<'a> {
     Statements {
         lexer: Lexer::of_script(sql, dialect),
@@ -25,8 +25,8 @@ pub(crate) fn has_semicolon(sql: &str, dialect: &Dialect) -> bool {
     tokens.any(|token| token.kind == TokenKind::Semicolon) && tokens.next().is_some()
 }
 
-/// Number of statements behind the beginning of an unended block: semicolons with something behind them. 0 if no block is
-/// open at the end.
+/// Number of statements behind the beginning of an unended block: semicolons with something behind them. 0 if no block
+/// is open at the end.
 pub(crate) fn unended(sql: &(impl AsRef<[u8]> + ?Sized), dialect: &Dialect) -> usize {
     let mut tokens = Lexer::of_script(sql, dialect);
     let (mut compound, mut behind, mut ends) = (Compound::default(), 0, 0);
@@ -402,8 +402,8 @@ impl Compound {
         }
     }
 
-    /// True if such a word is a name here, since a value must follow, or since the next token makes it an assignment or a
-    /// label.
+    /// True if such a word is a name here, since a value must follow, or since the next token makes it an assignment or
+    /// a label.
     fn is_name(&self, word: &str, starts: bool, lexer: &Lexer<'_>) -> bool {
         let sets = lexer.peek().is_some_and(|next| match next.kind {
             TokenKind::Colon => true,

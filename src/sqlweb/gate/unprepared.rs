@@ -1,8 +1,8 @@
-//! Statements that servers cannot prepare (errno 1295): `HELP`, `SHOW WARNINGS` and similar ones, `EXPLAIN FOR CONNECTION`,
-//! `SELECT @@warning_count`.
+//! Statements that servers cannot prepare (errno 1295): `HELP`, `SHOW WARNINGS` and similar ones, `EXPLAIN FOR
+//! CONNECTION`, `SELECT @@warning_count`.
 //!
-//! Preparing refuses a second statement in the same text. None of these statements has a free part, so the text to send is
-//! rebuilt here, from keywords, numbers, and one topic without special characters.
+//! Preparing refuses a second statement in the same text. None of these statements has a free part, so the text to send
+//! is rebuilt here, from keywords, numbers, and one topic without special characters.
 
 use super::lexer::{Token, TokenKind};
 use super::verdict::{Refusal, StatementKind};
@@ -63,7 +63,8 @@ impl Walk<'_> {
         (!topic.contains(is_special)).then_some(topic)
     }
 
-    /// Checks the rest of `EXPLAIN … FOR CONNECTION`: the plan of a statement on another connection, which is not affected.
+    /// Checks the rest of `EXPLAIN … FOR CONNECTION`: the plan of a statement on another connection, which is not
+    /// affected.
     pub(super) fn explain_connection(
         &mut self,
         format: Option<Token>,

@@ -19,8 +19,8 @@ pub struct ReadOnlyStatement {
 /// The functions that a statement calls, each once. Layer 3 asks the server about each of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CalledFunctions {
-    /// Built-in functions of the lists here, and keywords before a parenthesis that a server could take for a function's
-    /// name, in upper case. A user may have created a function of such a name.
+    /// Built-in functions of the lists here, and keywords before a parenthesis that a server could take for a
+    /// function's name, in upper case. A user may have created a function of such a name.
     pub built_in: BTreeSet<&'static str>,
     /// Functions that only a component of the server supplies, in upper case.
     pub supplied: BTreeSet<&'static str>,
@@ -60,8 +60,8 @@ pub enum StatementKind {
     Describe,
     /// `EXPLAIN SELECT …`.
     Explain,
-    /// `EXPLAIN FOR CONNECTION n`, `SHOW EXPLAIN FOR n`, `SHOW ANALYZE FOR n`: the plan of a running statement, with the
-    /// values that it compares. No server checks privileges on its tables.
+    /// `EXPLAIN FOR CONNECTION n`, `SHOW EXPLAIN FOR n`, `SHOW ANALYZE FOR n`: the plan of a running statement, with
+    /// the values that it compares. No server checks privileges on its tables.
     PlanOfOther,
     /// `EXPLAIN ANALYZE SELECT …` (MySQL), `ANALYZE SELECT …` (MariaDB): it runs the query.
     Analyze,

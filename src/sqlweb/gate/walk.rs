@@ -1,5 +1,5 @@
-//! Walks over one statement token by token, and refuses what no statement may contain: executable comments, placeholders,
-//! and too many columns, levels or sums for a server.
+//! Walks over one statement token by token, and refuses what no statement may contain: executable comments,
+//! placeholders, and too many columns, levels or sums for a server.
 
 use super::dialect::Dialect;
 use super::geometry::Geometry;
@@ -253,8 +253,8 @@ pub(super) fn excerpt(text: &str) -> String {
     shown
 }
 
-/// Columns of the open `SELECT`s, at most one per level. Servers accept at most 4,096, but refuse more only after building
-/// them all, with some hundred bytes of memory each.
+/// Columns of the open `SELECT`s, at most one per level. Servers accept at most 4,096, but refuse more only after
+/// building them all, with some hundred bytes of memory each.
 #[derive(Default)]
 struct SelectLists {
     lists: Vec<SelectList>,
@@ -297,12 +297,13 @@ impl SelectLists {
 
 /// Depth of the open levels for the server's parser and resolver.
 ///
-/// MariaDB 10.11 and 11.8 crash with a stack overflow, with all connections, at 4,500 nested rows and at 3,600 operators in
-/// a row in `ORDER BY`; other things they mostly refuse between 300 and 1,000. MySQL 9.7 refuses all of it.
+/// MariaDB 10.11 and 11.8 crash with a stack overflow, with all connections, at 4,500 nested rows and at 3,600
+/// operators in a row in `ORDER BY`; other things they mostly refuse between 300 and 1,000. MySQL 9.7 refuses all of
+/// it.
 ///
-/// A level is one pair of parentheses, or `CASE` and `END`. The depth of `a + b + c` is its number of operators, that of
-/// `(a + b) + c` is that of the deepest operand plus the operators after it. Lists, and operands of `AND` and `OR`, are flat
-/// for the servers.
+/// A level is one pair of parentheses, or `CASE` and `END`. The depth of `a + b + c` is its number of operators, that
+/// of `(a + b) + c` is that of the deepest operand plus the operators after it. Lists, and operands of `AND` and `OR`,
+/// are flat for the servers.
 struct Nesting {
     levels: Vec<Level>,
     level: Level,
@@ -407,14 +408,14 @@ struct OpenGroupBy {
     most: usize,
 }
 
-/// Lists of the open `GROUP BY`s, at most one per level. For `WITH ROLLUP` and similar ones servers compute sums over some
-/// hundred expressions for minutes, and cannot be interrupted.
+/// Lists of the open `GROUP BY`s, at most one per level. For `WITH ROLLUP` and similar ones servers compute sums over
+/// some hundred expressions for minutes, and cannot be interrupted.
 #[derive(Default)]
 struct Rollups(Vec<OpenGroupBy>);
 
 impl Rollups {
-    /// Takes one token, which has `depth` parentheses around it; `opens` if a parenthesis follows. Returns false if there
-    /// are too many expressions.
+    /// Takes one token, which has `depth` parentheses around it; `opens` if a parenthesis follows. Returns false if
+    /// there are too many expressions.
     fn take(&mut self, token: Token, text: &str, depth: usize, opens: bool) -> bool {
         let is = |word: &str| token.kind == TokenKind::Word && text.eq_ignore_ascii_case(word);
         if is("GROUP") {

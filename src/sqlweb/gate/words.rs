@@ -19,8 +19,8 @@ fn compare(entry: &str, word: &str) -> Ordering {
         .cmp(word.bytes().map(|b| b.to_ascii_uppercase()))
 }
 
-/// Words that are reserved on both MySQL and MariaDB, so never an unquoted name, and never part of a query that only reads.
-/// `INSERT` and `REPLACE` are functions before a parenthesis.
+/// Words that are reserved on both MySQL and MariaDB, so never an unquoted name, and never part of a query that only
+/// reads. `INSERT` and `REPLACE` are functions before a parenthesis.
 #[rustfmt::skip]
 pub(super) const DENIED: &[&str] = &[
     "ALTER", "ANALYZE", "CALL", "CHANGE", "CREATE", "DELETE", "DROP", "GRANT", "INFILE", "INSERT",
@@ -64,8 +64,8 @@ pub(super) const RESETTING: &[&str] = &[
     "INNODB_CMPMEM_RESET", "INNODB_CMP_PER_INDEX_RESET", "INNODB_CMP_RESET",
 ];
 
-/// True if a server could take the unquoted `name` for one of [`RESETTING`]. Servers have their own rules for letters beyond
-/// ASCII, so such a letter equals any other; trailing space is ignored.
+/// True if a server could take the unquoted `name` for one of [`RESETTING`]. Servers have their own rules for letters
+/// beyond ASCII, so such a letter equals any other; trailing space is ignored.
 pub(super) fn resets(name: &str) -> bool {
     let name = name.trim_end();
     RESETTING.iter().any(|table| {

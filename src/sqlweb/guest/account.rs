@@ -77,8 +77,8 @@ pub(super) fn new_password() -> Zeroizing<String> {
     Zeroizing::new(format!("{}-{}.{}", *upper, *digits, *lower))
 }
 
-/// Hash of `mysql_native_password`: `*` and SHA-1 of SHA-1 in hexadecimal. Our passwords have too many random bits to be
-/// found from it.
+/// Hash of `mysql_native_password`: `*` and SHA-1 of SHA-1 in hexadecimal. Our passwords have too many random bits to
+/// be found from it.
 pub(super) fn native_hash(password: &str) -> String {
     let sha1 = |bytes: &[u8]| digest(&SHA1_FOR_LEGACY_USE_ONLY, bytes);
     let twice = sha1(sha1(password.as_bytes()).as_ref());

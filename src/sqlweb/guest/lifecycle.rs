@@ -40,8 +40,8 @@ const OPTION_PREVENTS: u16 = 1290;
 
 /// An account that is in use.
 pub(crate) struct Guest {
-    /// The account under its current name, and then other names that it may have: while it is renamed, and after a rename
-    /// with unknown result.
+    /// The account under its current name, and then other names that it may have: while it is renamed, and after a
+    /// rename with unknown result.
     accounts: Mutex<Vec<Account>>,
     owner: Arc<Connector>,
     home: DataDir,
@@ -274,8 +274,8 @@ impl GuestSpec<'_> {
         })
     }
 
-    /// Drops an account that may exist, since the answer was lost. The server may even create it later, so its record stays,
-    /// and the next start looks again.
+    /// Drops an account that may exist, since the answer was lost. The server may even create it later, so its record
+    /// stays, and the next start looks again.
     fn drop_perhaps_made(&self, account: &Account) {
         let dropped = self
             .owner
@@ -343,7 +343,8 @@ fn own_host(conn: &mut Conn) -> Result<String, GuestFailure> {
         })
 }
 
-/// Ends an account on a connection of its own, and on a second one if that is lost. After a failure the next start does it.
+/// Ends an account on a connection of its own, and on a second one if that is lost. After a failure the next start does
+/// it.
 fn end(owner: &Arc<Connector>, records: &Records, account: &Account, time: Duration) {
     let once = || {
         let mut conn = owner.administer(time)?;
@@ -410,8 +411,8 @@ impl Guest {
         accounts.first().expect("it has a name").clone()
     }
 
-    /// Changes its end. Returns its new name, which contains the new end for cleaning up. `None` if the end is earlier, which
-    /// needs no new name, or if the database fails, after which the end is unchanged.
+    /// Changes its end. Returns its new name, which contains the new end for cleaning up. `None` if the end is earlier,
+    /// which needs no new name, or if the database fails, after which the end is unchanged.
     pub(crate) fn set_end(&self, expires: SystemTime) -> Option<String> {
         if expires <= self.in_force.expires() {
             self.in_force.set_end(expires);
@@ -432,7 +433,8 @@ impl Guest {
         }
     }
 
-    /// Renames the account. Meanwhile [`end`](Self::end) knows both names, and so do the records if this process is killed.
+    /// Renames the account. Meanwhile [`end`](Self::end) knows both names, and so do the records if this process is
+    /// killed.
     fn rename(&self, expires: SystemTime) -> Result<String, String> {
         let (old, records) = (self.account(), Records::of(&self.home));
         let new = Account {
@@ -487,8 +489,8 @@ impl Guest {
     }
 }
 
-/// Drops accounts that killed processes left on the database of `options`: by the records, and expired ones by name. Does
-/// nothing if there is no record and no guest is wanted.
+/// Drops accounts that killed processes left on the database of `options`: by the records, and expired ones by name.
+/// Does nothing if there is no record and no guest is wanted.
 pub(crate) fn sweep_left(owner: &Arc<Connector>, options: &Options, home: &DataDir) {
     let (records, server) = (Records::of(home), options.target.to_string());
     records::are_held_by(&options.run_dir);

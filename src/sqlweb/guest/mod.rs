@@ -7,9 +7,9 @@
 //! at the end: lock ─> kill its connections ─> DROP USER ─> DROP DATABASE ─> remove record
 //! ```
 //!
-//! Tables are granted one by one: a grant on a database would take `_` and `%` in its name for wildcards, and would include
-//! later tables. If only columns of a table are listed, the account gets a view ([`views`]). `SHOW VIEW` is never granted,
-//! since a view's text reveals other tables.
+//! Tables are granted one by one: a grant on a database would take `_` and `%` in its name for wildcards, and would
+//! include later tables. If only columns of a table are listed, the account gets a view ([`views`]). `SHOW VIEW` is
+//! never granted, since a view's text reveals other tables.
 
 mod account;
 mod expand;

@@ -1,7 +1,7 @@
 //! Proof that a guest's account can read only what was listed: it signs in and looks around.
 //!
-//! A server may give every account more than was granted: by mandatory roles (MySQL), by `PUBLIC` (MariaDB), or by rows of
-//! the anonymous user. None of that can be revoked from a single account, so such a guest is refused.
+//! A server may give every account more than was granted: by mandatory roles (MySQL), by `PUBLIC` (MariaDB), or by rows
+//! of the anonymous user. None of that can be revoked from a single account, so such a guest is refused.
 
 use mysql::Conn;
 
@@ -64,7 +64,8 @@ impl ExcessRight {
     }
 }
 
-/// Finds a right of the account beyond the list. The connection cannot be used after that, since it may be in other roles.
+/// Finds a right of the account beyond the list. The connection cannot be used after that, since it may be in other
+/// roles.
 pub(super) fn more_than_listed(
     conn: &mut Conn,
     account: &Account,

@@ -1,5 +1,5 @@
-//! Records of guests' accounts. A record is written before its account is created and removed when that is dropped, so that
-//! the next start can clean up after a crash.
+//! Records of guests' accounts. A record is written before its account is created and removed when that is dropped, so
+//! that the next start can clean up after a crash.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ const FILE: &str = "guests.json";
 /// Largest file, in bytes: some thousand records.
 const CAP: u64 = 1024 * 1024;
 
-/// Time after its end that an account is kept if it may be another machine's, or on another server, since clocks differ.
+/// Time after its end that an account is kept if it may be another machine's, or on another server, since clocks
+/// differ.
 pub(super) const GRACE: Duration = Duration::from_secs(600);
 
 /// Accounts of this process that are in use.
@@ -106,8 +107,8 @@ impl Records {
         })
     }
 
-    /// True if an account that is missing on the server called `own_name` does not exist anywhere, since it was created there
-    /// or has expired. Otherwise it may be on another server behind the same address.
+    /// True if an account that is missing on the server called `own_name` does not exist anywhere, since it was created
+    /// there or has expired. Otherwise it may be on another server behind the same address.
     pub(super) fn is_gone(&self, account: &Account, own_name: Option<&str>) -> bool {
         let is_it = |record: &&AccountRecord| record.name == account.name;
         let all = self.0.read().ok().flatten().unwrap_or_default().accounts;

@@ -1,5 +1,5 @@
-//! Drops guests' accounts, and the databases of their views, that nobody uses any more: by the records of killed processes,
-//! and long expired ones by name, whoever created them.
+//! Drops guests' accounts, and the databases of their views, that nobody uses any more: by the records of killed
+//! processes, and long expired ones by name, whoever created them.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
@@ -22,8 +22,8 @@ const NO_SUCH_DATABASE: u16 = 1008;
 /// `ER_CANNOT_USER`: there is no such account.
 const CANNOT_USER: u16 = 1396;
 
-/// Query for databases with names like ours, only views, and no grants. The grants matter, since the name of a database does
-/// not change when its account is extended.
+/// Query for databases with names like ours, only views, and no grants. The grants matter, since the name of a database
+/// does not change when its account is extended.
 const VIEWS_OF_NOBODY: &str = "SELECT SCHEMA_NAME, UNIX_TIMESTAMP() FROM information_schema.SCHEMATA s \
     WHERE LEFT(SCHEMA_NAME, 8) = 'postern_' \
     AND NOT EXISTS (SELECT 1 FROM information_schema.TABLES t WHERE t.TABLE_SCHEMA = s.SCHEMA_NAME AND t.TABLE_TYPE <> 'VIEW') \
@@ -48,8 +48,8 @@ pub(super) fn end(conn: &mut Conn, account: &Account) -> Result<bool, DbError> {
     Ok(had_account || had_views)
 }
 
-/// Drops the database of an account's views; returns false if it did not exist. Without the right to drop it, this fails
-/// even then.
+/// Drops the database of an account's views; returns false if it did not exist. Without the right to drop it, this
+/// fails even then.
 pub(super) fn drop_views(conn: &mut Conn, database: &str) -> Result<bool, DbError> {
     let drop = format!("DROP DATABASE {}", identifier(database));
     dropped(conn, &drop, NO_SUCH_DATABASE)
@@ -94,8 +94,8 @@ pub(super) fn tolerated(outcome: Result<(), DbError>) -> Result<(), DbError> {
     }
 }
 
-/// Drops every account that was left on `server`. One that cannot be dropped, or that may be on another server behind the
-/// same address, is tried again at the next start.
+/// Drops every account that was left on `server`. One that cannot be dropped, or that may be on another server behind
+/// the same address, is tried again at the next start.
 pub(super) fn sweep_recorded(
     conn: &mut DbConn,
     server: &str,
@@ -139,8 +139,8 @@ pub(super) fn forget(records: &Records, account: &Account) {
     }
 }
 
-/// Drops accounts that have expired by their names and may only read, and then views that no account may read, if the owner
-/// may see the lists.
+/// Drops accounts that have expired by their names and may only read, and then views that no account may read, if the
+/// owner may see the lists.
 pub(super) fn sweep_by_name(conn: &mut Conn, records: &Records) -> Result<(), DbError> {
     let used = records.in_use().unwrap_or_default();
     sweep_accounts(conn, &used)?;

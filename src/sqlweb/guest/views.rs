@@ -1,9 +1,9 @@
 //! Views that a guest reads in place of tables that are shared only in part.
 //!
 //! A server does not protect the other columns from an account that may `SELECT` some: `NATURAL JOIN`, `USING`,
-//! `PARTITION`, `EXPLAIN`, the order of rows and statistics reveal them. So the account gets no right to the table, but a
-//! view of exactly these columns, with the same name, in a database of its own. Even the order of its rows depends only on
-//! these columns: it is that of the primary key if that is shared, else the rows are sorted.
+//! `PARTITION`, `EXPLAIN`, the order of rows and statistics reveal them. So the account gets no right to the table, but
+//! a view of exactly these columns, with the same name, in a database of its own. Even the order of its rows depends
+//! only on these columns: it is that of the primary key if that is shared, else the rows are sorted.
 
 use std::collections::BTreeSet;
 
@@ -29,8 +29,8 @@ const ORDERED: [&str; 22] = [
 /// Limit of all rows, with which no server drops the order of a view.
 const ALL_ROWS: &str = "LIMIT 18446744073709551615";
 
-/// Only the current rows of a table with history, whatever time a statement names: a moment in the future that exists in
-/// every time zone.
+/// Only the current rows of a table with history, whatever time a statement names: a moment in the future that exists
+/// in every time zone.
 const WITHOUT_HISTORY: &str = " FOR SYSTEM_TIME AS OF TIMESTAMP'2037-12-31 00:00:00'";
 
 /// A view for a guest.
@@ -74,8 +74,8 @@ impl View {
     }
 }
 
-/// Tables that get a view: those that are shared in part, and those shared whole in the same databases, so that all names
-/// are in one place. Of names that differ only in case, the first gets the view, since some servers ignore case.
+/// Tables that get a view: those that are shared in part, and those shared whole in the same databases, so that all
+/// names are in one place. Of names that differ only in case, the first gets the view, since some servers ignore case.
 fn viewed(readable: &Readable) -> Vec<&(String, String)> {
     let is_beside = |(database, _): &&(String, String)| readable.has_parts_in(database);
     let wholes = readable.wholes().filter(is_beside);

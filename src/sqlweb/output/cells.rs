@@ -38,8 +38,8 @@ fn is_zerofill(column: &Column) -> bool {
     column.flags().contains(ColumnFlags::ZEROFILL_FLAG) && column.column_type().is_numeric_type()
 }
 
-/// True if a BIT arrives in decimal digits. MariaDB sends bytes for a column, but digits for an expression such as `MAX(b)`,
-/// which has the binary flag and no column's name.
+/// True if a BIT arrives in decimal digits. MariaDB sends bytes for a column, but digits for an expression such as
+/// `MAX(b)`, which has the binary flag and no column's name.
 fn comes_in_digits(column: &Column) -> bool {
     column.flags().contains(ColumnFlags::BINARY_FLAG) && column.org_name_ref().is_empty()
 }

@@ -26,8 +26,8 @@ const MAX_BYTES: usize = 256 << 10;
 /// Name of the table if it is unknown.
 const NO_TABLE: &str = "table_name";
 
-/// Statements before the rows, so that values mean the same in any session, a 0 does not mean a new number, and a value that
-/// does not fit is an error.
+/// Statements before the rows, so that values mean the same in any session, a 0 does not mean a new number, and a value
+/// that does not fit is an error.
 const BEFORE: &str = "SET NAMES utf8mb4;\n\
     SET @postern_sql_mode = @@sql_mode, sql_mode = 'NO_AUTO_VALUE_ON_ZERO,STRICT_ALL_TABLES,ALLOW_INVALID_DATES';\n";
 
@@ -129,7 +129,8 @@ pub(crate) fn file_name(title: &str) -> String {
     name
 }
 
-/// The value of `Content-Disposition` (RFC 6266 section 4): a name that is not ASCII is also given in the form of RFC 8187.
+/// The value of `Content-Disposition` (RFC 6266 section 4): a name that is not ASCII is also given in the form of RFC
+/// 8187.
 fn attachment(name: &str) -> String {
     let plain = |c: char| match c {
         ' '..='~' if c != '%' => c,
@@ -325,8 +326,8 @@ pub(super) struct Inserts {
 }
 
 impl Inserts {
-    /// Begins a file of rows for `table`, by default that of the columns. Columns named in `left_out`, by their name in the
-    /// table or here, are not written. `zone` is the assignment that set the session's time zone, if any.
+    /// Begins a file of rows for `table`, by default that of the columns. Columns named in `left_out`, by their name in
+    /// the table or here, are not written. `zone` is the assignment that set the session's time zone, if any.
     pub(super) fn begin(
         out: &mut OutputBuffer<'_>,
         columns: &[Column],

@@ -1,7 +1,7 @@
 //! The streamed JSON answer of `POST /api/query`.
 //!
-//! The document is written while rows come; `code` is its last member, so that it stays valid even if the statement fails
-//! after rows were sent:
+//! The document is written while rows come; `code` is its last member, so that it stays valid even if the statement
+//! fails after rows were sent:
 //!
 //! ```text
 //! {"data":{"columns":…,"types":…,"rows":[…],"count":N,"truncated":…,"results":[…],"duration":…,…},"code":200}

@@ -38,8 +38,8 @@ pub(crate) struct RowPermit<'a> {
 struct FreedNotifier<'a>(&'a RowBudget);
 
 impl RowBudget {
-    /// Takes room for `bytes`, at most [`ROWS_IN_FLIGHT`] in all and [`OF_ONE_READER`] of `reader`. Waits for others to end
-    /// while `wanted`, and then fails with [`DbError::NoRoom`]. Any size fits if nothing else is in use.
+    /// Takes room for `bytes`, at most [`ROWS_IN_FLIGHT`] in all and [`OF_ONE_READER`] of `reader`. Waits for others to
+    /// end while `wanted`, and then fails with [`DbError::NoRoom`]. Any size fits if nothing else is in use.
     pub(crate) fn acquire(
         &self,
         reader: &str,

@@ -28,14 +28,15 @@ const OF_DATA: [u16; 5] = [1105, 1366, 1411, 1525, 1748];
 /// Note for a stopped statement that succeeded; `SLEEP` and `BENCHMARK` return a value when they are killed.
 const STOPPED_YET_ENDED: &str = "the statement was told to stop, but the server says that it ended; its result may be incomplete";
 
-/// Note for a stopped procedure: `KILL QUERY` stops its current statement, and a server may continue with the next (MySQL).
+/// Note for a stopped procedure: `KILL QUERY` stops its current statement, and a server may continue with the next
+/// (MySQL).
 const STOPPED_IN_PARTS: &str = "the statement was told to stop; later statements of the procedure may have run, and its result may be incomplete";
 
 /// Statements that run others.
 const PROGRAMS: [&str; 3] = ["CALL", "EXECUTE", "BEGIN"];
 
-/// Statements that write but keep the current database, also in stored programs, which cannot `USE`; and statements that
-/// only prepare others.
+/// Statements that write but keep the current database, also in stored programs, which cannot `USE`; and statements
+/// that only prepare others.
 const STAYING: [&str; 6] = [
     "INSERT",
     "UPDATE",
@@ -182,8 +183,8 @@ fn execute_unrecorded(
         })
 }
 
-/// Hides values from a guest account: servers quote them in warnings and errors, even those of columns behind a view that
-/// the account may not read.
+/// Hides values from a guest account: servers quote them in warnings and errors, even those of columns behind a view
+/// that the account may not read.
 fn without_values(outcome: Result<Vec<Warning>, DbError>) -> Result<Vec<Warning>, DbError> {
     match outcome {
         Ok(mut warnings) => {
@@ -246,8 +247,8 @@ pub(crate) fn dialect_now(
     ))
 }
 
-/// Restores or asks what an earlier statement may have changed unnoticed: the character sets and the current database. Does
-/// nothing if the job's statement reads a result of the previous one, which that would change.
+/// Restores or asks what an earlier statement may have changed unnoticed: the character sets and the current database.
+/// Does nothing if the job's statement reads a result of the previous one, which that would change.
 fn returned_to(
     service: &Service,
     job: &Job,
@@ -371,8 +372,8 @@ fn read_only(
     passed: &ReadOnlyStatement,
     conn: &mut DbConn,
 ) -> Result<Vec<Warning>, DbError> {
-    // Preparing already runs constant functions and waits for locked tables, so the server may refuse here, too, and a stop
-    // must reach it.
+    // Preparing already runs constant functions and waits for locked tables, so the server may refuse here, too, and a
+    // stop must reach it.
     let is_ready = |conn: &mut DbConn| {
         service.connector.make_read_only(conn, &passed.calls)?;
         if passed.rebuilt.is_some() || matches!(passed.kind, StatementKind::Use(_)) {
@@ -583,8 +584,8 @@ fn several(job: &Job, statements: usize) -> String {
     }
 }
 
-/// Makes the server refuse a second statement in the text, unless a script allows several: our lexer may differ from the
-/// server's.
+/// Makes the server refuse a second statement in the text, unless a script allows several: our lexer may differ from
+/// the server's.
 fn only_one(conn: &mut DbConn, job: &Job) -> Result<(), DbError> {
     let text = job.sql.trim_end_matches([';', ' ', '\t', '\r', '\n']);
     if !text.contains(';') || conn.take_several(job.is_delimited)? || job.is_delimited {
@@ -641,8 +642,8 @@ fn explain_several(dialect: &Dialect, job: &Job, error: DbError) -> DbError {
     }
 }
 
-/// True if some server could accept a text that was refused for the last one: behind a balancer, or after a failover, the
-/// statement may reach another.
+/// True if some server could accept a text that was refused for the last one: behind a balancer, or after a failover,
+/// the statement may reach another.
 fn may_pass_elsewhere(sql: &str) -> bool {
     const KINDS: [Dialect; 5] = [
         Dialect::mariadb((10, 6, 0)),

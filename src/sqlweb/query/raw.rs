@@ -1,8 +1,8 @@
-//! Statements of a script in the session's own character set: runs those that are not UTF-8, and keeps the session in UTF-8
-//! after others have changed its character set.
+//! Statements of a script in the session's own character set: runs those that are not UTF-8, and keeps the session in
+//! UTF-8 after others have changed its character set.
 //!
-//! Bytes are sent directly if the socket can be written. The driver takes only text, so with TLS a statement is put into a
-//! variable by its bytes and run from there.
+//! Bytes are sent directly if the socket can be written. The driver takes only text, so with TLS a statement is put
+//! into a variable by its bytes and run from there.
 
 use mysql::Value;
 use mysql::prelude::Queryable;
@@ -91,8 +91,8 @@ fn as_text(
     outcome
 }
 
-/// True if a statement of that kind may set the session's character sets. For other statements with these words nothing is
-/// asked, since that would change `ROW_COUNT()`.
+/// True if a statement of that kind may set the session's character sets. For other statements with these words nothing
+/// is asked, since that would change `ROW_COUNT()`.
 pub(super) fn may_leave(kind: &str, sql: &str) -> bool {
     if sql.len() > LONGEST || !["SET", "executable comment"].contains(&kind) {
         return false;

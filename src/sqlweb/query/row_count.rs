@@ -1,5 +1,5 @@
-//! `ROW_COUNT()` after a statement with warnings: asking for those makes it -1, and no harmless statement restores it. So the
-//! number is kept here and put into the next statement in place of its calls.
+//! `ROW_COUNT()` after a statement with warnings: asking for those makes it -1, and no harmless statement restores it.
+//! So the number is kept here and put into the next statement in place of its calls.
 
 use std::io;
 
@@ -24,7 +24,7 @@ const BEHIND_LIST: [&str; 9] = [
 /// Passes results on and remembers the number of rows that the last one changed.
 pub(super) struct CountingSink<'a> {
     pub(super) sink: &'a mut dyn RowSink,
-    /// That number; `None` after a result with rows.
+    /// Number of those rows; `None` after a result with rows.
     pub(super) affected: Option<u64>,
 }
 

@@ -100,7 +100,8 @@ pub(super) fn run_bytes(
     }
 }
 
-/// True for `ER_QUERY_INTERRUPTED` and other errors of killed or timed-out statements (MariaDB: 1969, 1968; MySQL: 3024).
+/// True for `ER_QUERY_INTERRUPTED` and other errors of killed or timed-out statements (MariaDB: 1969, 1968; MySQL:
+/// 3024).
 fn was_interrupted(code: u16) -> bool {
     matches!(code, 1317 | 1969 | 1968 | 3024)
 }
@@ -186,8 +187,8 @@ fn one_result(
     Ok(true)
 }
 
-/// Passes all rows to `sink`. Returns true if it did not get all, since it had enough or the statement was told to stop; the
-/// rows after that are dropped.
+/// Passes all rows to `sink`. Returns true if it did not get all, since it had enough or the statement was told to
+/// stop; the rows after that are dropped.
 fn all_rows(
     answer: &mut Answer<'_>,
     sink: &mut dyn RowSink,
@@ -230,8 +231,8 @@ fn decline_all(answer: &mut Answer<'_>, context: &RunContext<'_>) -> Result<(), 
     }
 }
 
-/// Declines the rest of a result. A reading statement is told to stop. The rows of one that writes, which must run to its
-/// end, are read and dropped, and so are those of a server that cannot be told, until somebody stops the statement.
+/// Declines the rest of a result. A reading statement is told to stop. The rows of one that writes, which must run to
+/// its end, are read and dropped, and so are those of a server that cannot be told, until somebody stops the statement.
 fn decline_rest(answer: &mut Answer<'_>, context: &RunContext<'_>) -> Result<(), DbError> {
     // A server that could not be told has no deadline, since it rightly sends everything.
     let told = context.harmless && context.running.enough(context.connector);
@@ -271,8 +272,8 @@ fn drain(answer: &mut Answer<'_>, context: &RunContext<'_>) -> Result<(), DbErro
     }
 }
 
-/// Fails if the server still sends long after it was told to stop. The connection, in the middle of a result, can then no
-/// longer be used.
+/// Fails if the server still sends long after it was told to stop. The connection, in the middle of a result, can then
+/// no longer be used.
 fn in_time(context: &RunContext<'_>, deadline: Option<Instant>) -> Result<(), DbError> {
     let late = deadline.is_some_and(|deadline| Instant::now() > deadline);
     if late || context.running.is_overdue() {

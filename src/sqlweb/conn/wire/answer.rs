@@ -22,8 +22,8 @@ const COM_SET_OPTION: u8 = 27;
 /// First byte of an ERR packet.
 const ERR: u8 = 0xff;
 
-/// Longest text of a statement that fits into one packet, in bytes: one byte less than a packet that continues in the next,
-/// and one less for the command.
+/// Longest text of a statement that fits into one packet, in bytes: one byte less than a packet that continues in the
+/// next, and one less for the command.
 pub(crate) const LONGEST_TEXT: usize = 0xff_fffe - 1;
 
 /// Read timeout after an invalid answer of the server.
@@ -51,8 +51,8 @@ pub(crate) enum Answer<'c> {
 
 /// Result as the driver reads it.
 pub(crate) struct DriverResult<'c> {
-    /// Kept from its own destructor, which would read on while a panic unwinds, or from a server that sends without end.
-    /// Only the list of its columns leaks then.
+    /// Kept from its own destructor, which would read on while a panic unwinds, or from a server that sends without
+    /// end. Only the list of its columns leaks then.
     result: ManuallyDrop<QueryResult<'c, 'c, 'c, Text>>,
     /// Columns of the set that began last.
     columns: Vec<Column>,
@@ -69,8 +69,8 @@ impl PacketSource for &SocketHandle {
 }
 
 impl<'c> Answer<'c> {
-    /// Sends a text of at most [`LONGEST_TEXT`] bytes without the driver, which must be idle. Packets of the answer may have
-    /// at most `most` bytes.
+    /// Sends a text of at most [`LONGEST_TEXT`] bytes without the driver, which must be idle. Packets of the answer may
+    /// have at most `most` bytes.
     pub(crate) fn direct(
         socket: &'c SocketHandle,
         sql: &[u8],
@@ -105,7 +105,8 @@ impl<'c> Answer<'c> {
         Ok(packets.payload().first() != Some(&ERR))
     }
 
-    /// Sends `sql` by the driver, which uses `socket`; after `guards` statements, if any, follows one that returns rows.
+    /// Sends `sql` by the driver, which uses `socket`; after `guards` statements, if any, follows one that returns
+    /// rows.
     pub(crate) fn by_driver(
         driver: &'c mut Conn,
         sql: &str,
@@ -186,8 +187,8 @@ impl DriverResult<'_> {
         Ok(Some(ResultSet::Done(done)))
     }
 
-    /// Reason that a statement that returns rows has none. After an invalid answer the driver still expects another result,
-    /// as the previous answers announced.
+    /// Reason that a statement that returns rows has none. After an invalid answer the driver still expects another
+    /// result, as the previous answers announced.
     fn without_columns(&mut self) -> DbError {
         match self.result.next() {
             Some(Err(error)) => error.into(),

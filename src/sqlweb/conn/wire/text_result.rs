@@ -156,8 +156,8 @@ impl<S: PacketSource> TextResult<S> {
         Ok(Some(TextRow::Packet(packet, &self.spans)))
     }
 
-    /// Reads a packet; an ERR packet becomes an error and ends the answer. Nothing is read after an invalid packet, so the
-    /// position is `Ended` until the caller has checked it.
+    /// Reads a packet; an ERR packet becomes an error and ends the answer. Nothing is read after an invalid packet, so
+    /// the position is `Ended` until the caller has checked it.
     fn advance(&mut self) -> Result<(), DbError> {
         self.status = None;
         self.position = PacketPosition::Ended;
