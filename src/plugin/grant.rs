@@ -1,6 +1,7 @@
-//! Grants of a guest, as a person writes them: `shop.*`, `shop.customers`, `shop.customers(id,name)`.
+//! Grants of a guest, as a person writes them (`shop.*`, `shop.customers`, `shop.customers(id,name)`), and the guest's
+//! account.
 //!
-//! A name that has one of `` .*,()` `` or a blank in it stands in backquotes, with those inside doubled.
+//! A name with one of `` .*,()` `` or a blank in it is written in backquotes; a backquote inside is doubled.
 
 use std::fmt;
 use std::iter::Peekable;
@@ -26,13 +27,13 @@ const SPECIAL: [char; 6] = ['.', '*', ',', '(', ')', '`'];
 pub struct Grant {
     /// The database.
     pub database: String,
-    /// The table or view; all of the database where there is none.
+    /// The table or view; `None` for the whole database.
     pub table: Option<String>,
-    /// Its columns; all of them where this is empty.
+    /// Its columns; empty for all of them.
     pub columns: Vec<String>,
 }
 
-/// Why a text is no grant. `Display` says what is wrong with it.
+/// Error for a text that is not a grant; `Display` names the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidGrant(String);
 
@@ -87,7 +88,7 @@ fn is_name(name: &str) -> bool {
         && !name.ends_with(' ')
 }
 
-/// As it is written, with backquotes where they are needed.
+/// Writes names in backquotes only if they need them.
 impl fmt::Display for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let database = written(&self.database);
@@ -211,22 +212,23 @@ impl Reader<'_> {
     }
 }
 
-/// When a guest's account ends: with what is shared, which ends at `expires` (RFC 3339), or after the usual time.
+/// Returns the end of a guest's account: `expires` (RFC 3339), the end of the share, or by default [`GUEST_LIFE`] from
+/// now.
 pub fn guests_end(expires: Option<&str>) -> SystemTime {
     let end = expires.and_then(parse_rfc3339);
     end.unwrap_or_else(|| SystemTime::now() + GUEST_LIFE)
 }
 
-/// A temporary account that may read what is listed and nothing else.
+/// A temporary account that is to be made, which may read only what `grants` lists.
 #[derive(Clone, Debug)]
 pub struct Guest {
     /// Grants; never empty.
     pub grants: Vec<Grant>,
-    /// When it ends.
+    /// Its end.
     pub expires: SystemTime,
 }
 
-/// Such an account that has been made.
+/// A guest's account that has been made.
 #[derive(Debug)]
 pub struct GuestInForce {
     /// Number of tables it may read.
@@ -246,7 +248,7 @@ impl GuestInForce {
         }
     }
 
-    /// When it ends.
+    /// Returns its end.
     pub fn expires(&self) -> SystemTime {
         self.expiry.lock().wall()
     }

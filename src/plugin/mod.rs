@@ -1,7 +1,7 @@
-//! The trait that plugins fulfil, and the registry of those made available.
+//! The trait of plugins, the registry of those that the user has added, and the types they share with their callers.
 //!
-//! Which plugins exist is one table, `cli::plugins::PLUGINS`: a plugin's command line
-//! belongs to the room above this one.
+//! The table of existing plugins is `PLUGINS` in `cli::commands::plugin`, since a plugin's command line belongs to
+//! `cli`.
 
 mod grant;
 mod registry;
@@ -35,29 +35,29 @@ pub trait Plugin: Sync {
     /// Every protocol name that runs the plugin.
     fn protocols(&self) -> &'static [&'static str];
 
-    /// The help text, where the arguments ask for it and it is `protocol` that was typed.
+    /// Returns the help text if `arguments` ask for it; `protocol` is the name that was typed.
     fn help(&self, protocol: &str, arguments: &[String]) -> Option<String>;
 
-    /// Runs to the end; `arguments` are those after the protocol's name.
+    /// Runs the plugin to its end with the `arguments` after the protocol's name.
     fn run(&self, protocol: &str, arguments: &[String]) -> Result<(), Self::Failure>;
 
     /// Serves a web client for a database within this process. Blocks while it connects; the error is for the person.
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed>;
 
-    /// The names of its databases, of the tables of one, or of the columns of a table, as far as a guest may be let read
-    /// them. Blocks; the error is for the person.
+    /// Names of its databases, of the tables of one, or of the columns of a table, if they can be granted to a guest.
+    /// Blocks; the error is for the person.
     fn objects(&self, database: Database, within: &[String]) -> Result<Vec<String>, String>;
 
-    /// Drops the temporary accounts there that processes were killed with. Blocks.
+    /// Drops temporary accounts that killed processes left on the server. Blocks.
     fn sweep(&self, database: Database);
 }
 
 /// Finds the plugin for a protocol and lets it serve.
 pub trait WebClients: Send + Sync {
-    /// The name and the protocols of the plugin of that name, or that speaks that protocol.
+    /// Returns name and protocols of the plugin with that name or protocol.
     fn named(&self, name: &str) -> Option<(&'static str, &'static [&'static str])>;
 
-    /// As [`Plugin::serve`]; none where no plugin speaks `protocol`.
+    /// As [`Plugin::serve`]; `None` if no plugin speaks `protocol`.
     fn serve(
         &self,
         protocol: &str,
@@ -76,7 +76,7 @@ pub trait WebClients: Send + Sync {
     fn sweep(&self, protocol: &str, database: Database);
 }
 
-/// None, for who connects nothing.
+/// No plugins, for callers that connect nothing.
 pub(crate) struct NoPlugins;
 
 impl WebClients for NoPlugins {
@@ -98,83 +98,84 @@ impl WebClients for NoPlugins {
 /// Reason that a database is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotServed {
-    /// For the person.
+    /// Message for the person.
     pub message: String,
-    /// True if the database refused the account or its password, and does so again until one of them is another.
+    /// True if the database refused the account or its password, so that a retry with the same ones is useless.
     pub is_denied: bool,
 }
 
-/// Listens on an address, and notes that it is this program's.
+/// Listens on an address and records the address as this program's.
 pub type Bind = Arc<dyn Fn(SocketAddr) -> io::Result<TcpListener> + Send + Sync>;
 
-/// A database, and how a web client for it is served.
+/// A database, with the settings of its web client.
 pub struct Database {
     /// A host name or address; an IPv6 address has no brackets.
     pub host: String,
     /// The port, never 0.
     pub port: u16,
-    /// The database user; the plugin's default where none is named.
+    /// The database user; `None` for the plugin's default.
     pub user: Option<String>,
     /// The user's password; empty for an account without one.
     pub password: Zeroizing<String>,
-    /// The database to begin with.
+    /// The initial database.
     pub name: Option<String>,
     /// True if every statement that could write is refused.
     pub readonly: bool,
-    /// True if visitors need a code, which [`Served::set_code`] gives.
+    /// True if visitors need a code; see [`Served::set_code`].
     pub invisible: bool,
     /// True if connections of the machine's other users are refused.
     pub check_other_users: bool,
-    /// The temporary account on the database server that visitors are to work as; without one it is [`Self::user`].
+    /// The temporary account on the database server for visitors; without one they work as [`Self::user`].
     pub guest: Option<Guest>,
-    /// Where its visitors and their statements are noted.
+    /// Log of its visitors and their statements.
     pub statements: Arc<StatementLog>,
-    /// The per-user directory, where such accounts are recorded.
+    /// The per-user directory, in which temporary accounts are recorded.
     pub home: DataDir,
     /// A directory of ours, mode 0700, for the private socket.
     pub run_dir: PathBuf,
-    /// How it listens on an address.
+    /// Opens its listener.
     pub bind: Bind,
 }
 
-/// Signs in to a database as its web client does, and out again. Blocks; the error is for the person.
+/// Signs in to a database as its web client does, and disconnects. Blocks; the error is for the person.
 pub type SignIn = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// A web client that is being served on loopback.
 pub trait Served: Send {
-    /// Where it listens.
+    /// Address that it listens on.
     fn address(&self) -> SocketAddr;
 
-    /// Handler for the streams of its tunnel, as long as it runs.
+    /// Handler for the streams of its tunnel while it runs.
     fn streams(&self) -> Serve;
 
-    /// Where its owner's browser finds it. It may hold a code of the owner's own: a secret.
+    /// Address for its owner's browser. It may contain the owner's code, which is secret.
     fn url(&self) -> String;
 
-    /// From now on visitors may come in with this code. Before, and with any other, none does.
+    /// Sets the only code that admits visitors; before the first call none is admitted.
     fn set_code(&self, code: &str);
 
-    /// Also serve `HOST` or `HOST:PORT`, to visitors who use `https` or not; the error says what is wrong with it.
+    /// Also serves `HOST` or `HOST:PORT`, to visitors who use `https` or not; the error says what is wrong with it.
     fn allow_host(&self, host: &str, is_https: bool) -> Result<(), String>;
 
-    /// No longer serve it.
+    /// Stops serving `HOST` or `HOST:PORT`.
     fn disallow_host(&self, host: &str);
 
-    /// Sets whether visitors come from one of our relays, whose origins can be trusted; at first they do not.
+    /// Sets whether visitors come through one of our relays, whose statements about their origin can be trusted;
+    /// initially false.
     fn believe_origins(&self, is_ours: bool);
 
-    /// The temporary account that visitors work as, where there is one, ends then and not when it was to.
+    /// Changes the end of the visitors' temporary account, if there is one.
     fn set_end(&self, expires: SystemTime);
 
-    /// That account as it is.
+    /// Returns the visitors' temporary account.
     fn guest(&self) -> Option<Arc<GuestInForce>>;
 
-    /// Tries whether the database still lets the web client in.
+    /// Returns a check that the database still accepts the web client's account.
     fn sign_in(&self) -> SignIn;
 
-    /// Gets a message, as far as there is room, when the database did not let the web client in.
+    /// Returns a channel that gets a message, if it has room, when the database has refused the web client's account.
     fn missed(&self) -> Receiver<()>;
 
-    /// Ends it: within 2 s.
+    /// Stops it within 2 s.
     fn stop(self: Box<Self>);
 }

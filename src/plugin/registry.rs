@@ -1,4 +1,4 @@
-//! `plugins.json`: which plugins the user has made available.
+//! `plugins.json`: the plugins that the user has added.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::store::{self, DataDir, JsonFile, time::rfc3339};
 
 const FILE: &str = "plugins.json";
-/// The largest file that is read, in bytes. An entry has about 120.
+/// Largest file that is read, in bytes. An entry has about 120.
 const FILE_CAP: u64 = 1024 * 1024;
-/// The longest text of an entry, in bytes. All are names, versions and times.
+/// Longest text of an entry, in bytes. All are names, versions and times.
 const TEXT_CAP: usize = 64;
-/// All built-in plugins have the version of the program.
+/// Version of every built-in plugin: that of the program.
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// The plugins of one user.
@@ -42,22 +42,22 @@ struct Document {
     plugins: Vec<Installed>,
 }
 
-/// Why the registry could not be read or changed.
+/// Error of reading or changing the registry.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The directory failed.
     Store(store::Error),
-    /// The file is not what was written; it is left as it is.
+    /// The file is invalid; it is left unchanged.
     Damaged {
         /// The file.
         path: PathBuf,
         /// Reason.
         reason: String,
     },
-    /// It is there already.
+    /// The plugin of this name was already added.
     AlreadyAdded(String),
-    /// It is not there.
+    /// No plugin of this name was added.
     NotAdded(String),
 }
 

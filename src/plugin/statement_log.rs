@@ -1,6 +1,6 @@
-//! The statements of one database application's visitors, and who of them is there.
+//! The statements of one database application's visitors, and its current visitors.
 //!
-//! In memory and bounded. A text is kept only where its owner asked for that, and then without passwords.
+//! The log is in memory and bounded. Texts are kept only if the owner asked for that, and then without passwords.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,24 +20,27 @@ use crate::sync::{Changes, Mutex};
 /// Time that a visitor counts as present after a request.
 const PRESENT: Duration = Duration::from_secs(60);
 
-/// Visitors whose lines are counted apart at once; those beyond are counted together.
+/// Maximum number of visitors that are counted separately; all others are counted together.
 const MOST_MINUTES: usize = 1000;
 
-/// Lines of one visitor a minute of what changed nothing; what comes beyond is counted, and one line says how much. Default
-/// 120: somebody at a keyboard has fewer, and those of others stay in sight.
+/// Maximum number of lines per minute for one visitor's statements that change nothing; further ones are counted in one
+/// line. Default 120: more than a person types, and few enough that other visitors' lines stay visible.
 const LINES_A_MINUTE: u64 = crate::limits::STATEMENT_LINES;
 
-/// Verbs of what changes nothing, where the client may change something.
+/// Verbs of statements that change nothing, for a client that is not read-only.
 #[rustfmt::skip]
 const READING: [&str; 9] = ["DESC", "DESCRIBE", "EXPLAIN", "HELP", "SELECT", "SHOW", "TABLE", "USE", "VALUES"];
 
-/// Rows from which on a statement is counted apart. Default 1000: nobody hides what was copied behind small statements.
+/// Number of rows from which a statement counts as large. Default 1000: nobody can hide a copy behind small statements.
 const MANY_ROWS: u64 = 1000;
 
-/// The kind of a line that stands for statements of several kinds.
+/// Kind of a line that counts statements of several kinds.
 const SEVERAL: &str = "OTHER";
 
-/// Statements that are counted apart: none of one group takes another's lines.
+/// Time within which lines are counted.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Groups of statements, each of which has lines of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum StatementGroup {
     Small,
@@ -46,10 +49,7 @@ enum StatementGroup {
     Failed,
 }
 
-/// Time within which they are counted.
-const MINUTE: Duration = Duration::from_secs(60);
-
-/// How a statement ended.
+/// Result of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -64,7 +64,7 @@ pub enum Verdict {
     Cancelled,
 }
 
-/// All of them, by name.
+/// All verdicts with their names.
 const VERDICTS: [(Verdict, &str); 4] = [
     (Verdict::Ok, "ok"),
     (Verdict::Refused, "refused"),
@@ -130,12 +130,13 @@ struct Minutes(HashMap<(String, StatementGroup), Minute>);
 struct Minute {
     began: Instant,
     lines: u64,
-    /// All that has no line: their number, rows and time, the worst end, and kind and visitor where they are one's.
+    /// Sum of the statements without a line: their number, rows and time, the worst verdict, and kind and visitor if
+    /// all have the same.
     more: Option<StatementRecord>,
 }
 
 impl StatementLog {
-    /// A log that tells of each visitor and statement, numbered after `before`.
+    /// Creates a log that signals `changes` for each visitor and statement; lines are numbered after `before`.
     pub(crate) fn notifying(changes: &Arc<Changes>, before: u64) -> Self {
         Self {
             lines: ActivityLog::notifying(Arc::clone(changes), before),
@@ -148,7 +149,7 @@ impl StatementLog {
         }
     }
 
-    /// Sets whether texts are kept from now on; at first they are not.
+    /// Sets whether texts are kept from now on; initially they are not.
     pub fn keep_sql(&self, keeps: bool) {
         self.keeps_sql.store(keeps, Ordering::SeqCst);
     }
@@ -190,7 +191,7 @@ impl StatementLog {
         lines.into_iter().for_each(|line| self.lines.add(line));
     }
 
-    /// Adds lines for what has none, of minutes that are over, or of all.
+    /// Adds a line for the counted statements of every minute that is over, or of all.
     fn settle(&self, all: bool) {
         let lines = self.minutes.lock().end_minutes(all);
         lines.into_iter().for_each(|line| self.lines.add(line));
@@ -207,13 +208,13 @@ impl StatementLog {
         self.lines.after(after)
     }
 
-    /// Returns how many statements ended how since the connection was made, and how long they took.
+    /// Returns the number of statements by verdict since the connection was made, and their durations.
     pub(crate) fn answers(&self) -> (Vec<(&'static str, u64)>, Durations) {
         let names = VERDICTS.map(|(_, name)| name);
         (self.verdicts.read(names), self.took.read())
     }
 
-    /// Counts a request of `visitor`, who is present for as long as the answer lives.
+    /// Counts a request of `visitor`, who is present while the returned value lives.
     pub fn visit(&self, visitor: &str) -> VisitorPresence<String> {
         self.visitors.count_request(SystemTime::now());
         VisitorPresence::new(&self.visitors, Some(visitor.to_owned()))
@@ -225,7 +226,7 @@ impl StatementLog {
     }
 }
 
-/// Ends with a line for each visitor of whom statements were only counted.
+/// Adds a line for each visitor whose last statements were only counted.
 impl Drop for StatementLog {
     fn drop(&mut self) {
         self.settle(true);
@@ -233,8 +234,9 @@ impl Drop for StatementLog {
 }
 
 impl Minutes {
-    /// The record again, unless its visitor has had their lines of this minute. What may have changed something always has
-    /// its own: nobody can hide it behind others. Nor is what was refused or failed hidden behind what ran.
+    /// Returns the record, or counts it and returns `None` if its visitor has used up this minute's lines. A statement
+    /// that may have changed something always has a line, so nobody can hide it behind others. Refused and failed ones
+    /// are counted separately from those that ran.
     fn line(
         &mut self,
         record: StatementRecord,
@@ -285,7 +287,7 @@ impl Minutes {
         None
     }
 
-    /// Ends minutes that are over, or all; returns lines for what had none in them.
+    /// Ends minutes that are over, or all; returns lines for the counted statements in them.
     fn end_minutes(&mut self, all: bool) -> Vec<StatementRecord> {
         let is_over = |_: &(String, StatementGroup), minute: &mut Minute| {
             all || minute.began.elapsed() >= MINUTE
@@ -295,8 +297,8 @@ impl Minutes {
     }
 }
 
-/// Key by which a visitor's lines are counted: the network of their address, since one person can sign in often; one for
-/// all whose address is not known.
+/// Key for counting a visitor's lines: the network of their address, since one person can sign in often. All visitors
+/// without a known address share one key.
 fn counted(visitor: &str) -> String {
     let address = visitor.rsplit(' ').next().unwrap_or_default();
     match address.parse::<IpAddr>() {

@@ -6,7 +6,8 @@ pub mod bytes {
 
     pub use regex_lite::Error;
 
-    /// An expression, over the part of its input that is UTF-8: what the driver's expressions can match is.
+    /// An expression, applied to the longest beginning of its input that is UTF-8; the driver's expressions match
+    /// ASCII.
     #[derive(Clone)]
     pub struct Regex(regex_lite::Regex);
 

@@ -2,8 +2,8 @@
 
 use crate::{Kind, in_valid_parts, push_binary, words};
 
-/// Appends one value: a text is quoted where it holds a comma, a quote or a line end. An empty one is quoted too, and one
-/// that says `null`, which stands for NULL, or what does so elsewhere, so that they stay apart from it.
+/// Appends one value. A text is quoted if it contains a comma, a quote or a line end, and also if it is empty or could
+/// be taken for NULL, which `null` represents.
 pub fn push_csv(out: &mut Vec<u8>, kind: Kind, bytes: &[u8], null: &str) {
     if kind.is_binary() {
         return push_binary(out, kind, bytes);
@@ -20,12 +20,12 @@ pub fn push_csv(out: &mut Vec<u8>, kind: Kind, bytes: &[u8], null: &str) {
     out.extend_from_slice(quote);
 }
 
-/// True if a text stands in quotes; see [`push_csv`].
+/// True if a text must be quoted; see [`push_csv`].
 pub fn csv_needs_quotes(bytes: &[u8], null: &str) -> bool {
     may_be_null(bytes, null) || words::before(bytes, quoted) < bytes.len()
 }
 
-/// True if a reader may take a text for NULL: nothing, `null`, or what programs write for it.
+/// True if a reader may take a text for NULL: it is empty, `null`, or what other programs write for NULL.
 fn may_be_null(bytes: &[u8], null: &str) -> bool {
     bytes.is_empty()
         || bytes == null.as_bytes()
@@ -33,7 +33,7 @@ fn may_be_null(bytes: &[u8], null: &str) -> bool {
         || bytes.eq_ignore_ascii_case(b"null")
 }
 
-/// Appends a piece of a text that is UTF-8, with its quotes doubled; one that needs none has none.
+/// Appends a piece of valid UTF-8, with its quotes doubled.
 pub fn push_csv_quoted(out: &mut Vec<u8>, text: &[u8]) {
     let mut rest = text;
     loop {
@@ -48,7 +48,7 @@ pub fn push_csv_quoted(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// Marks what makes a field need quotes.
+/// Marks the characters for which a field must be quoted.
 fn quoted(word: u64) -> u64 {
     words::is(word, b'"') | words::is(word, b',') | words::is(word, b'\r') | words::is(word, b'\n')
 }

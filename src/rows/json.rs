@@ -9,8 +9,8 @@ const MAX_EXACT: i128 = (1 << 53) - 1;
 /// Digits that never exceed [`MAX_EXACT`].
 const SAFE_DIGITS: usize = 15;
 
-/// Appends a row as an object, of which each of `keys` is what stands before a cell: the brace or comma, the name and the
-/// colon. `spans` are its cells in `packet`.
+/// Appends a row as an object. Each of `keys` is the text before a cell: the brace or comma, the name and the colon.
+/// `spans` are the cells in `packet`.
 pub fn push_json_row(
     out: &mut Vec<u8>,
     keys: &[Vec<u8>],
@@ -47,7 +47,7 @@ pub fn push_json(out: &mut Vec<u8>, kind: Kind, cell: Option<&[u8]>) {
     }
 }
 
-/// Writes text; what is not UTF-8 becomes U+FFFD.
+/// Appends a string; invalid UTF-8 becomes U+FFFD.
 fn push_text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
     // Most cells are short ASCII without anything to escape: one pass, one copy.
@@ -59,7 +59,7 @@ fn push_text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends a piece of a text that is UTF-8, as it stands between the quotes of a string.
+/// Appends a piece of valid UTF-8, escaped for a string.
 pub fn push_json_escaped(out: &mut Vec<u8>, text: &[u8]) {
     let mut rest = text;
     loop {
@@ -73,7 +73,7 @@ pub fn push_json_escaped(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// Marks what cannot stand in a string as it is (RFC 8259 section 7).
+/// Marks the characters that a string must escape (RFC 8259 section 7).
 fn escaped(word: u64) -> u64 {
     words::below(word, 0x20) | words::is(word, b'"') | words::is(word, b'\\')
 }
@@ -92,7 +92,7 @@ fn push_escape(out: &mut Vec<u8>, byte: u8) {
     }
 }
 
-/// The digits of an integer as JSON has them (no leading zeros), where a JSON reader keeps them exactly.
+/// Returns the digits of an integer without leading zeros, if every JSON reader keeps them exactly.
 fn exact_integer(bytes: &[u8]) -> Option<&[u8]> {
     let digits = without_zerofill(bytes);
     if !is_integer(digits) {
@@ -110,7 +110,7 @@ fn is_integer(digits: &[u8]) -> bool {
     rest.is_some_and(<[u8]>::is_empty)
 }
 
-/// Without the minus, behind which no server sends zeros that JSON forbids.
+/// Returns a number without its minus; `None` if a zero that JSON forbids follows it, which no server sends.
 fn unsigned(number: &[u8]) -> Option<&[u8]> {
     match number.strip_prefix(b"-") {
         Some([b'0', b'0'..=b'9', ..]) => None,
@@ -119,7 +119,7 @@ fn unsigned(number: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// A float's text where it is a JSON number (RFC 8259 section 6), which it is but for ZEROFILL's zeros.
+/// Returns a float's text without ZEROFILL's zeros, if that is a JSON number (RFC 8259 section 6).
 fn json_number(bytes: &[u8]) -> Option<&[u8]> {
     let number = without_zerofill(bytes);
     let mut rest = after_digits(unsigned(number)?)?;
@@ -141,7 +141,7 @@ fn after_digits(text: &[u8]) -> Option<&[u8]> {
     (end > 0).then(|| text.split_at(end).1)
 }
 
-/// ZEROFILL columns arrive padded, and JSON forbids leading zeros.
+/// Removes the leading zeros of ZEROFILL columns, which JSON forbids.
 fn without_zerofill(mut bytes: &[u8]) -> &[u8] {
     while let [b'0', rest @ ..] = bytes {
         if !rest.first().is_some_and(u8::is_ascii_digit) {

@@ -1,7 +1,7 @@
-//! The loops over every byte of a result: rows found in their packets, and values written as JSON and CSV.
+//! The loops over every byte of a result: finding cells in packets, and writing values as JSON, CSV and SQL.
 //!
-//! The rest of the program is built for size; this is built for speed (`[profile.release.package.rows]`). Bytes in, bytes
-//! out: nothing here knows of connections, of columns' types or of who reads.
+//! The rest of the program is built for size; this crate is built for speed (`[profile.release.package.rows]`). It
+//! turns bytes into bytes and knows nothing of connections, column types or readers.
 
 #![forbid(unsafe_code)]
 
@@ -16,27 +16,27 @@ pub use json::{push_json, push_json_escaped, push_json_row};
 pub use packet::{Span, find_cells, number};
 pub use sql::push_sql_escaped;
 
-/// Longest value that is written in one go, in bytes; the pieces of a longer one are cut by the caller, who writes them
-/// out between two.
+/// Longest value to append in one call, in bytes; the caller cuts a longer one into pieces and writes them out in
+/// between.
 pub const PIECE: usize = 16 << 10;
 
-/// How the cells of one column are written.
+/// Format of the cells of one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A number in JSON while it is exact there, else a string.
+    /// A number in JSON if it is exact there, else a string.
     Integer,
     /// A number in JSON.
     Float,
     /// Text, quoted in JSON.
     Text,
-    /// Bytes, as `0x` and hexadecimal digits.
+    /// Bytes, written as `0x` and hexadecimal digits.
     Hex,
-    /// A BIT that arrives in decimal digits, as so many bytes, 1 to 8, in hexadecimal digits.
+    /// A BIT that arrives in decimal digits, written as `0x` and this number of bytes (1 to 8) in hexadecimal digits.
     BitDigits(usize),
 }
 
 impl Kind {
-    /// True if cells are bytes and no text.
+    /// True if cells are bytes, not text.
     pub fn is_binary(self) -> bool {
         matches!(self, Kind::Hex | Kind::BitDigits(_))
     }
@@ -59,7 +59,7 @@ fn number_of(digits: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Appends two digits a byte, upper case as the server's own `HEX()` has them.
+/// Appends two digits per byte, in upper case as the server's `HEX()` does.
 pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend(bytes.iter().flat_map(|byte| hex_pair(*byte)));
 }
@@ -70,7 +70,7 @@ fn hex_pair(byte: u8) -> [u8; 2] {
     [digit(byte >> 4), digit(byte & 15)]
 }
 
-/// Writes what is UTF-8 with `push`, in one piece where all of it is, and U+FFFD for the rest.
+/// Appends the valid parts of `bytes` with `push`, and U+FFFD for each invalid one.
 fn in_valid_parts(out: &mut Vec<u8>, bytes: &[u8], push: impl Fn(&mut Vec<u8>, &[u8])) {
     if std::str::from_utf8(bytes).is_ok() {
         return push(out, bytes);

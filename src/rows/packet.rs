@@ -1,13 +1,13 @@
-//! The cells of a row where they lie in its packet (MySQL protocol documentation, "Text Resultset Row" and
-//! "Length-Encoded Integer").
+//! The places of a row's cells in its packet (MySQL protocol documentation, "Text Resultset Row" and "Length-Encoded
+//! Integer").
 
-/// Where in its packet a cell begins and ends; `None` is NULL.
+/// Start and end of a cell in its packet; `None` is NULL.
 pub type Span = Option<(usize, usize)>;
 
-/// NULL in the place of a cell's length.
+/// Mark of NULL, in place of a cell's length.
 const NULL: u8 = 0xfb;
 
-/// Finds the cells of a row; false where it does not have exactly so many.
+/// Finds the cells of a row; returns false unless it has exactly `count`.
 pub fn find_cells(packet: &[u8], count: usize, spans: &mut Vec<Span>) -> bool {
     spans.clear();
     let mut rest = packet;
@@ -33,7 +33,7 @@ fn first_cell(packet: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     Some((Some(cell), after))
 }
 
-/// Takes a length-encoded integer off; NULL is none.
+/// Takes a length-encoded integer off the packet; `None` for NULL and for an invalid one.
 pub fn number(packet: &mut &[u8]) -> Option<u64> {
     let (first, rest) = packet.split_first()?;
     let bytes = match *first {

@@ -1,8 +1,8 @@
-//! Values as they stand between the quotes of an SQL literal, under a mode that takes backslashes for escapes.
+//! Values as the text of an SQL literal, for a mode in which backslashes escape.
 
 use crate::words;
 
-/// Appends a piece of a text that is UTF-8.
+/// Appends a piece of valid UTF-8, escaped for a literal in single quotes.
 pub fn push_sql_escaped(out: &mut Vec<u8>, text: &[u8]) {
     let mut rest = text;
     loop {
@@ -16,12 +16,12 @@ pub fn push_sql_escaped(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// Marks the control characters and what would end a literal.
+/// Marks control characters, quotes and backslashes.
 fn escaped(word: u64) -> u64 {
     words::below(word, 0x20) | words::is(word, b'\'') | words::is(word, b'\\')
 }
 
-/// Writes as letters what a console, an editor or another system would change on its way.
+/// Appends an escape, also for control characters that a console, an editor or another system would change.
 fn push_escape(out: &mut Vec<u8>, byte: u8) {
     match byte {
         b'\'' => out.extend_from_slice(b"''"),

@@ -1,15 +1,15 @@
-//! Bytes looked for eight at a time: a search byte by byte costs several times as much where code is built for size.
+//! Search for bytes, eight at a time: in code built for size, a search byte by byte takes several times as long.
 //!
-//! A mark is the highest bit of a byte in a word whose lowest byte comes first. What marks a word marks the first byte
-//! that is found exactly, and may mark others after it.
+//! A mark is the highest bit of a byte in a word whose lowest byte comes first. A function that marks a word marks the
+//! first matching byte exactly, and may wrongly mark bytes after it.
 
 const EACH: u64 = u64::from_ne_bytes([1; 8]);
 const HIGHEST: u64 = EACH * 0x80;
 
-/// Filler of the last word; nobody looks for a digit.
+/// Filler of the last word; no search looks for a digit.
 const PADDING: u8 = b'0';
 
-/// How many bytes come before the first that `marks` marks.
+/// Number of bytes before the first that `marks` marks.
 pub(crate) fn before(text: &[u8], marks: impl Fn(u64) -> u64) -> usize {
     let first_of = |word: [u8; 8]| match marks(u64::from_le_bytes(word)) & HIGHEST {
         0 => None,
@@ -24,7 +24,7 @@ pub(crate) fn before(text: &[u8], marks: impl Fn(u64) -> u64) -> usize {
     if rest.is_empty() {
         return text.len();
     }
-    // Once more over some bytes of which none was found, or with what is none of them.
+    // The last word repeats some bytes without a match, or is padded with one that never matches.
     let (last, at) = match text.last_chunk() {
         Some(last) => (*last, text.len() - 8),
         None => (padded(rest), 0),
@@ -39,18 +39,18 @@ fn padded(rest: &[u8]) -> [u8; 8] {
     word
 }
 
-/// Marks bytes below `limit`, which is at most 0x80. Subtracting from each byte sets its highest bit where that borrows;
-/// a borrow from the byte beside it can only come from one that is found itself.
+/// Marks bytes below `limit`, which is at most 0x80. Subtracting `limit` from each byte sets its highest bit if that
+/// borrows. Only a marked byte borrows from the next one.
 pub(crate) fn below(word: u64, limit: u8) -> u64 {
     word.wrapping_sub(EACH * u64::from(limit)) & !word
 }
 
-/// Marks bytes that are `byte`.
+/// Marks bytes equal to `byte`.
 pub(crate) fn is(word: u64, byte: u8) -> u64 {
     below(word ^ (EACH * u64::from(byte)), 1)
 }
 
-/// Marks what is no ASCII digit. Adding sets the highest bit of what is above; what carries is not ASCII.
+/// Marks bytes other than ASCII digits. Adding sets the highest bit of bytes above `9`; only a non-ASCII byte carries.
 pub(crate) fn no_digit(word: u64) -> u64 {
     below(word, b'0') | word.wrapping_add(EACH * u64::from(0x7f - b'9')) | word
 }

@@ -10,24 +10,24 @@ use crate::store::expiry::Clocks;
 use crate::store::random;
 use crate::sync::{LogLimiter, Mutex};
 
+/// Number of the owner's own sign-in.
+const OWNER: u64 = 0;
+
 /// The sign-in of one web client.
 pub(crate) struct Auth {
     code: Zeroizing<String>,
     /// A second code, for visitors who come through a tunnel.
     guest: Mutex<GuestCode>,
     hosts: HostPolicy,
-    /// Its generation is the owner's, or that of those who came by a guests' code.
+    /// Cookies, whose generation is [`OWNER`] or the number of a guests' code.
     sign_in: SignIn,
     refused: LogLimiter,
 }
 
-/// Number of the owner's own sign-in.
-const OWNER: u64 = 0;
-
 #[derive(Default)]
 struct GuestCode {
     code: Option<Code>,
-    /// Number of codes set so far: who came in by an earlier one is signed in no more.
+    /// Number of codes set so far; sign-ins by an earlier one are no longer valid.
     number: u64,
 }
 
@@ -39,8 +39,8 @@ impl GuestCode {
 }
 
 impl Auth {
-    /// A sign-in with a new code of 160 random bits. Cookies are shared by all ports of a host, so `port` is in the
-    /// cookie's name. `hosts` knows which names are used with `https`.
+    /// A sign-in with a new code of 160 random bits. All ports of a host share cookies, so `port` is in the cookie's
+    /// name. `hosts` contains the names that are used with `https`.
     pub(crate) fn new(port: u16, hosts: HostPolicy) -> Self {
         let (cookie, key) = (format!("postern_{port}"), CookieKey::random());
         Self {
@@ -57,14 +57,14 @@ impl Auth {
         &self.code
     }
 
-    /// Also lets visitors in who have this code, and none any more who has an earlier one, or came in by it.
+    /// Sets the guests' code; an earlier one, and sign-ins by it, become invalid.
     pub(crate) fn set_guest_code(&self, code: &str) {
         let mut guest = self.guest.lock();
         guest.code = Some(code).filter(|code| !code.is_empty()).map(Code::new);
         guest.number += 1;
     }
 
-    /// Returns the sender of a request, if they have signed in. Their id stays when their cookie is renewed.
+    /// Returns the sender of a request, if they have signed in. Their id stays the same when their cookie is renewed.
     pub(crate) fn visitor(&self, request: &Request) -> Option<Visitor> {
         let now = Clocks::now();
         let scopes = [OWNER, self.guest.lock().number].map(scope);
@@ -73,20 +73,20 @@ impl Auth {
         cookies.find_map(|cookie| scopes.iter().find_map(|scope| known(cookie, scope)))
     }
 
-    /// The value for `Set-Cookie` by which somebody who has signed in stays so after this request.
+    /// The value for `Set-Cookie` that keeps the sender of this request signed in.
     pub(crate) fn renewed(&self, request: &Request) -> Option<String> {
         let (visitor, is_secure) = (self.visitor(request)?, self.is_secure(request));
         self.sign_in.renewed(&visitor, is_secure, Clocks::now())
     }
 
-    /// True if a visitor comes by `https`: the site's name says so, or what stands in front on this machine, as the
-    /// tunnel with what the gateway wrote. Who lies about it gets the stricter cookie and nothing else.
+    /// True if a visitor uses `https`, according to the site's name or to a proxy on this machine, such as the tunnel
+    /// with the gateway's header. A false header only gets its sender the stricter cookie.
     pub(crate) fn is_secure(&self, request: &Request) -> bool {
         let is_forwarded = request.header("x-forwarded-proto") == Some("https");
         self.hosts.is_https(request.host()) || (is_forwarded && request.peer().is_loopback())
     }
 
-    /// Tries a code. `is_secure` as [`is_secure`](Self::is_secure) says it.
+    /// Tries a code; `is_secure` is the answer of [`is_secure`](Self::is_secure).
     pub(crate) fn enter(&self, code: &str, source: IpAddr, is_secure: bool) -> SignInOutcome {
         let is_owner = Code::new(&self.code).is(code);
         let owner = is_owner.then_some(OWNER);
@@ -101,7 +101,7 @@ impl Auth {
     }
 }
 
-/// Its key signs nothing else, so the realm says nothing.
+/// Scope of a generation; the key signs nothing else, so the realm is empty.
 fn scope(generation: u64) -> Scope {
     Scope::new([0; 32], generation)
 }

@@ -11,6 +11,21 @@ use super::conn::{readonly, rows};
 use super::error::DbError;
 use super::results::Warning;
 
+/// Setting for current numbers. MySQL 8 otherwise reads rows and sizes from a table that is up to a day old, and writes
+/// to it; other servers ignore the comment. A spare connection is reset before its next use.
+const FRESH_FIGURES: &str =
+    "SET NAMES utf8mb4 /*!80000 , SESSION information_schema_stats_expiry = 0 */";
+
+/// Columns that [`table_in_detail`] reads.
+const FACTS: &str = "TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH, TABLE_COMMENT, INDEX_LENGTH, TABLE_COLLATION, \
+                     AUTO_INCREMENT, ROW_FORMAT, CREATE_OPTIONS";
+
+/// Note for the incomplete schema of a view.
+const CALLS_WRITER: &str = "the view calls a stored function that would write. Describing the view runs it, so read-only mode shows only what is known without that";
+
+/// Maximum number of listed warnings of one statement.
+const MAX_WARNINGS: usize = 100;
+
 /// A table, view or sequence.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Table"))]
@@ -71,7 +86,7 @@ pub(crate) struct TableSchema {
     foreign_keys: Vec<ForeignKey>,
     /// In the server's order.
     indexes: Vec<Index>,
-    /// Why something is missing: a broken view, and in read-only mode one whose function would write.
+    /// Reason for missing parts: a broken view, and in read-only mode one whose function would write.
     note: Option<String>,
     /// Null if the account may not see it.
     table: Option<TableFacts>,
@@ -149,7 +164,7 @@ pub(crate) fn tables(conn: &mut Conn, db: &str) -> Result<Vec<String>, DbError> 
     names(conn, &format!("SHOW TABLES FROM {}", identifier(db)))
 }
 
-/// Lists tables with what the sidebar shows beside each name.
+/// Lists tables with the facts that the sidebar shows.
 pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Vec<TableEntry>, DbError> {
     let listed = rows(
         conn,
@@ -159,20 +174,11 @@ pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Vec<TableEnt
         ),
     )?;
     if listed.is_empty() {
-        // Tells an empty database from an unknown one by the server's own error.
+        // Fails with the server's own error if the database is unknown and not just empty.
         tables(conn, db)?;
     }
     Ok(listed.iter().map(table_in_detail).collect())
 }
-
-/// MySQL 8 tells rows and sizes from a table of its own that is up to a day old, and writes to it; other servers see
-/// nothing in the comment. A spare connection is reset before its next use.
-const FRESH_FIGURES: &str =
-    "SET NAMES utf8mb4 /*!80000 , SESSION information_schema_stats_expiry = 0 */";
-
-/// Columns that [`table_in_detail`] reads.
-const FACTS: &str = "TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH, TABLE_COMMENT, INDEX_LENGTH, TABLE_COLLATION, \
-                     AUTO_INCREMENT, ROW_FORMAT, CREATE_OPTIONS";
 
 fn table_in_detail(row: &Row) -> TableEntry {
     let kind = match text(row, 1).unwrap_or_default().as_str() {
@@ -195,8 +201,7 @@ fn table_in_detail(row: &Row) -> TableEntry {
     }
 }
 
-/// Reads the facts of one table beside its columns, also those that a list has no room for. None where the account may
-/// not see it.
+/// Reads the facts of one table, without its columns; `None` if the account may not see it.
 fn facts(conn: &mut Conn, db: &str, table: &str) -> Result<Option<TableFacts>, DbError> {
     let listed = rows(
         conn,
@@ -215,9 +220,9 @@ fn facts(conn: &mut Conn, db: &str, table: &str) -> Result<Option<TableFacts>, D
     }))
 }
 
-/// Facts, columns, indexes, foreign keys and the CREATE statement of a table, view or sequence. Of a view that calls a function
-/// which would write, a read-only session gets what can be had without running it, and of one that is broken there are the
-/// statement and the columns that the server remembers; `note` says so.
+/// Facts, columns, indexes, foreign keys and the CREATE statement of a table, view or sequence. For a broken view, and
+/// in a read-only session for a view that calls a writing function, only what the server knows without running it;
+/// `note` says so.
 pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<TableSchema, DbError> {
     let (db_name, table_name) = (identifier(db), identifier(table));
     let mut note = None;
@@ -227,7 +232,7 @@ pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<TableSche
             note = Some(CALLS_WRITER.to_owned());
             Ok(Vec::new())
         }
-        // Broken in one of many ways: what it reads is gone, or whoever made it.
+        // The view is broken, for example because its tables or its definer were dropped.
         Err(DbError::Statement(error)) if is_view => {
             note = Some(error.message);
             Ok(Vec::new())
@@ -245,7 +250,7 @@ pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<TableSche
         conn,
         &format!("SHOW INDEX FROM {table_name} FROM {db_name}"),
     ))?;
-    // Needs a privilege of its own for views, without which the rest is still worth showing.
+    // It needs a privilege of its own for views; without that the rest is still shown.
     let create = unless_it_writes(rows(
         conn,
         &format!("SHOW CREATE TABLE {db_name}.{table_name}"),
@@ -293,10 +298,7 @@ fn known_columns(conn: &mut Conn, db: &str, table: &str) -> Result<Vec<Row>, DbE
     rows(conn, &asked)
 }
 
-/// Why the schema of a view is not whole.
-const CALLS_WRITER: &str = "the view calls a stored function that would write. Describing the view runs it, so read-only mode shows only what is known without that";
-
-/// The statement that makes a view, from its parts; none where the account may not see them.
+/// The statement that creates a view, from its parts; `None` if the account may not see them.
 pub(crate) fn create_view(
     conn: &mut Conn,
     db: &str,
@@ -360,7 +362,8 @@ fn generated(
     Ok(listed.iter().filter_map(pair).collect())
 }
 
-/// MySQL shows an expression with a backslash before each quote and backslash; one of MariaDB has quotes without.
+/// Removes the backslashes that MySQL shows before each quote and backslash of an expression; MariaDB's has plain
+/// quotes.
 fn unescaped(expression: &str) -> String {
     let (mut plain, mut chars) = (String::new(), expression.chars());
     while let Some(c) = chars.next() {
@@ -373,7 +376,7 @@ fn unescaped(expression: &str) -> String {
     plain
 }
 
-/// Field, Type, Collation, Null, Key, Default, Extra, Privileges, Comment.
+/// Reads Field, Type, Collation, Null, Key, Default, Extra, Privileges, Comment.
 fn column(row: &Row, generated: &HashMap<String, String>) -> Column {
     let name = text(row, 0).unwrap_or_default();
     Column {
@@ -389,9 +392,9 @@ fn column(row: &Row, generated: &HashMap<String, String>) -> Column {
     }
 }
 
-/// Table, Non_unique, Key_name, Seq_in_index, Column_name, Collation, Cardinality, Sub_part, Packed, Null, Index_type,
-/// Comment, Index_comment; then MySQL 8 has Visible and Expression, which stands where Column_name is NULL, and MariaDB
-/// 10.6 Ignored.
+/// Reads Table, Non_unique, Key_name, Seq_in_index, Column_name, Collation, Cardinality, Sub_part, Packed, Null,
+/// Index_type, Comment, Index_comment; then MySQL 8 has Visible and Expression, which is set if Column_name is NULL,
+/// and MariaDB 10.6 has Ignored.
 fn grouped_indexes(parts: &[Row]) -> Vec<Index> {
     let mut indexes: Vec<Index> = Vec::new();
     for row in parts {
@@ -412,9 +415,9 @@ fn grouped_indexes(parts: &[Row]) -> Vec<Index> {
     indexes
 }
 
-/// A column with the length that is indexed, or an expression, and `DESC` where it descends.
+/// A column with its indexed length, or an expression, and `DESC` if it descends.
 fn index_part(row: &Row) -> String {
-    // A spatial one has a length that nobody gave.
+    // The length of a spatial index is the server's own.
     let length = number(row, 7).filter(|_| text(row, 10).as_deref() != Some("SPATIAL"));
     let part = match (text(row, 4), length) {
         (Some(column), None) => column,
@@ -430,7 +433,7 @@ fn index_part(row: &Row) -> String {
     }
 }
 
-/// True if the optimizer uses the index: MySQL says whether it does, MariaDB whether it does not.
+/// True if the optimizer uses the index: MySQL has the column Visible, MariaDB Ignored.
 fn is_visible(row: &Row) -> bool {
     let named = |name: &str| {
         let at = row
@@ -442,7 +445,7 @@ fn is_visible(row: &Row) -> bool {
     named("Visible").as_deref() != Some("NO") && named("Ignored").as_deref() != Some("YES")
 }
 
-/// Two look-ups with constants, each of which the server answers by opening this one table.
+/// Reads foreign keys by two queries with constants, so that the server opens only this table.
 fn foreign_keys(conn: &mut Conn, db: &str, table: &str) -> Result<Vec<ForeignKey>, DbError> {
     let (db_text, table_text) = (literal(db), literal(table));
     let parts = rows(
@@ -489,7 +492,7 @@ fn foreign_key(name: String, parts: &[Row], rules: &[Row]) -> ForeignKey {
     }
 }
 
-/// The warnings of the statement before, of which there are `count`; where they are not all, a note says so.
+/// The warnings of the previous statement, which has `count`; a note says so if they are not all.
 pub(crate) fn warnings(conn: &mut Conn, count: u16) -> Result<Vec<Warning>, DbError> {
     let listed = rows(conn, &format!("SHOW WARNINGS LIMIT {MAX_WARNINGS}"))?;
     let one = |row: &Row| Warning {
@@ -510,20 +513,17 @@ pub(crate) fn warnings(conn: &mut Conn, count: u16) -> Result<Vec<Warning>, DbEr
     Ok(told)
 }
 
-/// Warnings of one statement that are listed.
-const MAX_WARNINGS: usize = 100;
-
 fn names(conn: &mut Conn, sql: &str) -> Result<Vec<String>, DbError> {
     let listed = rows(conn, sql)?;
     Ok(listed.iter().filter_map(|row| text(row, 0)).collect())
 }
 
-/// A name as SQL has it: in backquotes, with those inside doubled.
+/// Quotes a name for SQL: in backquotes, with those inside doubled.
 pub(crate) fn identifier(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A text as SQL has it whatever the session's mode says of quotes and backslashes: by its bytes.
+/// Writes a text for SQL by its bytes, which is independent of the session's mode.
 pub(crate) fn literal(value: &str) -> String {
     let digits: String = value.bytes().map(|b| format!("{b:02X}")).collect();
     format!("_utf8mb4 X'{digits}'")

@@ -1,19 +1,19 @@
-//! Panics contained: the driver's, since a rogue server's packets can make it panic, which must end one request and
-//! nothing else; and the gate's, which must refuse a statement and not pass it.
+//! Contains panics: of the driver, since a rogue server's packets can make it panic, which must end only one request;
+//! and of the gate, which must then refuse the statement.
 //!
-//! Known limit, mysql 28: for a result set that the driver reads (statements of ours, and a person's over TLS) it reserves 24 bytes for each column that the server announces. A
-//! number that no address space holds (3.8e17 and more) panics and is contained, and one that memory may hold ends when
-//! the columns do not come. Between the two, from about a thousand million columns on with 24 GB of memory, the
-//! allocator fails, which ends the process: stable Rust cannot turn that into a panic. Such a server stops this program
-//! and learns nothing by it. A list of columns that really comes and never ends is held in memory until the statement is
-//! stopped or its client leaves.
+//! Known limit, mysql 28: for a result set that the driver reads (statements of ours, and a person's over TLS) it
+//! reserves 24 bytes for each column that the server announces. A number beyond the address space (3.8e17 and more)
+//! panics and is contained; a number that fits in memory fails when the columns do not arrive. In between, from about a
+//! thousand million columns on with 24 GB of memory, the allocator fails, which ends the process: stable Rust cannot
+//! turn that into a panic. Such a server stops this program and learns nothing by it. An endless list of columns is
+//! held in memory until the statement is stopped or its client leaves.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
-    /// How many calls of [`catch_panic`] the thread is in.
+    /// Number of calls of [`catch_panic`] that the thread is in.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -21,8 +21,8 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct Panicked;
 
-/// Runs `work`, turning a panic into an error. What `work` borrowed mutably must be thrown away by the caller after
-/// that error, which is what every caller does with a lost connection.
+/// Runs `work`, turning a panic into an error. After that error the caller must discard everything that `work` borrowed
+/// mutably, as every caller does with a lost connection.
 pub(crate) fn catch_panic<T, E: From<Panicked>>(
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
@@ -33,7 +33,7 @@ pub(crate) fn catch_panic<T, E: From<Panicked>>(
     outcome.unwrap_or_else(|_| Err(Panicked.into()))
 }
 
-/// A contained panic is told as the error it becomes: it is logged with its place, and not printed.
+/// Makes contained panics be logged with their place and not printed.
 fn quieten() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

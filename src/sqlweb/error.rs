@@ -1,4 +1,4 @@
-//! Errors between a request and the database, and how each is told to the client.
+//! Errors between a request and the database, with their messages, hints and statuses.
 
 use std::fmt;
 
@@ -23,13 +23,15 @@ pub(crate) type ApiError = Failed<Details<ServerError>>;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub(crate) struct Details<E> {
-    /// Of an edit: changes that remain in effect: 0, or, if the engine cannot roll back, those before the one that failed.
+    /// Of an edit: changes that remain in effect: 0, or, if the engine cannot roll back, those before the one that
+    /// failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) applied: Option<usize>,
     /// The cause, if the database or an edit tells it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<E>,
-    /// For a failed statement: true if its session has an open transaction now. Absent if nothing was sent to the database.
+    /// For a failed statement: true if its session has an open transaction now. Absent if nothing was sent to the
+    /// database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) in_transaction: Option<bool>,
     /// Part that refused: `gate`, which reads the statement, or `connection`, which is read-only.
@@ -54,7 +56,7 @@ pub(crate) struct ServerError {
 }
 
 impl ApiError {
-    /// 403: a statement was refused before it was sent, by that layer of the read-only mode.
+    /// Status 403 for a statement that this layer of the read-only mode refused before it was sent.
     pub(crate) fn refused(
         message: impl Into<String>,
         statement: impl Into<String>,
@@ -94,7 +96,7 @@ impl From<&DbError> for ApiError {
                 errno: server.code,
                 sqlstate: server.state.clone(),
             }),
-            // Message of the server about a statement that was killed.
+            // The server's code for a killed statement.
             (DbError::Stopped(_), None) => Some(ServerError {
                 errno: INTERRUPTED,
                 sqlstate: "70100".into(),
@@ -119,54 +121,53 @@ pub(crate) enum DbError {
     Unreachable(String),
     /// The server refused the account.
     Denied(MySqlError),
-    /// TLS could not be had as asked for.
+    /// TLS as requested is not possible.
     Tls(String),
-    /// The server wants a sign-in that cannot be done, or not safely.
+    /// The server requires a sign-in method that is not supported, or not safe.
     Auth(String),
-    /// The connection ended under a statement. The statement is not repeated.
+    /// The connection ended during a statement, which is not repeated.
     Lost(String),
-    /// As `Lost`, if more was at stake than the statement's result.
+    /// Like `Lost`, if the statement may have taken effect or the session had state.
     LostWith {
         /// Cause.
         why: String,
         /// True if the statement may have taken effect.
         effect: bool,
-        /// State of the session that went with the connection, where it had any.
+        /// State that the session lost, if any.
         state: Option<HeldState>,
     },
-    /// The connection of a session with something at stake ended between two statements. Nothing was sent.
+    /// The connection of a session with state ended between two statements. Nothing was sent.
     SessionLost(HeldState),
-    /// The server goes on sending after it was told to stop.
+    /// The server keeps sending after it was told to stop.
     Endless,
-    /// The statement was stopped, the server went on with it all the same, and its connection was closed; with whether
-    /// the server could be told.
+    /// The statement was stopped, but the server continued, so its connection was closed; true if the server was told.
     GivenUp(StopCause, bool),
     /// The server answered a statement with an error.
     Statement(MySqlError),
     /// Another statement of the session is still running.
     SessionBusy,
-    /// All connections that this program may hold are in use.
+    /// All connections of this program are in use.
     Busy,
-    /// All that one visitor may hold are.
+    /// All connections of one visitor are in use.
     VisitorBusy,
-    /// The large rows that are being sent leave no room for one more. The statement was stopped, or read to its end.
+    /// The large rows in transit leave no room for another one. The statement was stopped, or read to its end.
     NoRoom,
-    /// As `NoRoom`, for a statement that may have written; it was read to its end.
+    /// Like `NoRoom`, for a statement that may have written; it was read to its end.
     Unshown,
-    /// The read-only mode refused after the gate had passed the statement; with the server's own error, where it spoke.
+    /// The read-only mode refused a statement that the gate had passed; with the server's own error, if any.
     ReadOnly(String, Option<MySqlError>),
-    /// The server is another one than it was, or the account may do less. Nothing was sent.
+    /// The server has changed, or the account lost rights. Nothing was sent.
     Changed(String),
-    /// A proxy may spread a session's statements over servers, so that read-only mode cannot hold there;
-    /// with what it is. Nothing was sent.
+    /// The named proxy may spread a session's statements over servers, which would defeat the read-only mode. Nothing
+    /// was sent.
     Shared(&'static str),
-    /// More columns than a prepared statement can count, after which the connection is of no use.
+    /// The result has more columns than a prepared statement can count; the connection cannot be used any more.
     TooWide,
     /// The statement was stopped: by the person, by the time limit, or since its client left.
     Stopped(StopCause),
-    /// The request was wrong in a way that only the session could tell.
+    /// The request was invalid in a way that only the session could detect.
     Request(String),
-    /// The client's side of an answer failed while it was written.
+    /// The answer could not be written to the client.
     Client(std::io::Error),
 }
 
@@ -196,7 +197,7 @@ impl StopCause {
         }
     }
 
-    /// Reason that the server was told to stop, where it cannot be said that it did.
+    /// Cause of the stop of a statement that may not have stopped.
     fn reason(self) -> &'static str {
         match self {
             Self::Cancelled => "it was cancelled",
@@ -212,8 +213,8 @@ impl StopCause {
 /// `ER_QUERY_INTERRUPTED`.
 pub(crate) const INTERRUPTED: u16 = 1317;
 
-/// Wrong name or password, no right to the database, no password where one is needed, and accounts that are locked
-/// (3118 and 3955 of MySQL, 4151 of MariaDB).
+/// Errors for a wrong name or password, no right to the database, a missing password, and locked accounts (3118 and
+/// 3955 of MySQL, 4151 of MariaDB).
 const DENIALS: [u16; 6] = [1045, 1044, 1698, 3118, 3955, 4151];
 /// "Invalid authorization specification" (SQL:2016 part 2, table 41).
 const DENIED_STATE: &str = "28000";
@@ -285,7 +286,7 @@ impl fmt::Display for DbError {
 }
 
 impl DbError {
-    /// True if the server refused the account or its password. By number or SQLSTATE: the text is in the server's
+    /// True if the server refused the account or its password, by number or SQLSTATE, since the text is in the server's
     /// language.
     pub(crate) fn is_denied(&self) -> bool {
         match self {
@@ -294,20 +295,20 @@ impl DbError {
         }
     }
 
-    /// True if the server has turned a connection away since there are too many: of all (`ER_CON_COUNT_ERROR`), or of the
-    /// account.
+    /// True if the server refused a connection since there are too many, of all accounts (`ER_CON_COUNT_ERROR`) or of
+    /// this one.
     pub(crate) fn is_of_limit(&self) -> bool {
         self.is_of_account() || matches!(self, Self::Denied(error) if error.code == 1040)
     }
 
-    /// True if it has since the account, which it knows, has too many (`ER_TOO_MANY_USER_CONNECTIONS`,
-    /// `ER_USER_LIMIT_REACHED`).
+    /// True if the server refused a connection since this account, which is valid, has too many
+    /// (`ER_TOO_MANY_USER_CONNECTIONS`, `ER_USER_LIMIT_REACHED`).
     pub(crate) fn is_of_account(&self) -> bool {
         matches!(self, Self::Denied(error) if matches!(error.code, 1203 | 1226))
     }
 
-    /// True if the server refused to write since it is a replica, or read-only as a whole. `ER_OPTION_PREVENTS_STATEMENT`
-    /// says so of other options too; their names are in no language.
+    /// True if the server refused to write since it is a replica, or read-only as a whole.
+    /// `ER_OPTION_PREVENTS_STATEMENT` is also used for other options, whose names are not translated.
     pub(crate) fn is_of_replica(&self) -> bool {
         self.server_error().is_some_and(|error| match error.code {
             OPTION_PREVENTS => {
@@ -329,7 +330,7 @@ impl DbError {
         }
     }
 
-    /// The HTTP status that stands for this failure.
+    /// HTTP status for this failure.
     pub(crate) fn status(&self) -> u16 {
         match self {
             Self::Unreachable(_)
@@ -355,7 +356,7 @@ impl DbError {
         }
     }
 
-    /// The server's own error, where it is one.
+    /// The server's own error, if any.
     pub(crate) fn server_error(&self) -> Option<&MySqlError> {
         match self {
             Self::Denied(error) | Self::Statement(error) => Some(error),
@@ -367,7 +368,7 @@ impl DbError {
     /// True if the connection it happened on can serve another statement.
     pub(crate) fn leaves_connection_usable(&self) -> bool {
         match self {
-            // One that ended the connection is `Lost` when it comes from a person's statement.
+            // An error of a person's statement that ended the connection is `Lost`.
             Self::Statement(_)
             | Self::ReadOnly(..)
             | Self::Stopped(_)
@@ -379,17 +380,17 @@ impl DbError {
         }
     }
 
-    /// True if the connection was given up from this side, so that the server may still be at work on it.
+    /// True if this program gave the connection up, so that the server may still be at work on it.
     pub(crate) fn leaves_server_at_work(&self) -> bool {
         matches!(self, Self::GivenUp(..) | Self::Endless)
     }
 
-    /// As it is where the statement may have changed something.
+    /// Adds to a lost connection that the statement may have taken effect.
     pub(crate) fn with_effect(self) -> Self {
         self.lost_with(true, None)
     }
 
-    /// As it is in a session that held something.
+    /// Adds to a lost connection the state that the session lost.
     pub(crate) fn with_state(self, held: HeldState) -> Self {
         self.lost_with(false, Some(held))
     }
@@ -408,7 +409,7 @@ impl DbError {
     }
 }
 
-/// The state that a session has lost, with what of it is known.
+/// Describes the state that a session has lost, with its known parts.
 fn state_of(held: HeldState) -> String {
     const ALL: &str = "the session's transaction, variables and temporary tables";
     match held.to_string() {
@@ -429,7 +430,7 @@ fn no_room() -> String {
 const OPTION_PREVENTS: u16 = 1290;
 /// `ER_READ_ONLY_MODE`.
 const READ_ONLY_MODE: u16 = 1836;
-/// `ER_UNKNOWN_COM_ERROR`, with which Galera answers everything while it cannot serve.
+/// `ER_UNKNOWN_COM_ERROR`, Galera's answer to everything while it cannot serve.
 const UNKNOWN_COMMAND: u16 = 1047;
 /// `ER_SERVER_OFFLINE_MODE` (MySQL).
 const OFFLINE_MODE: u16 = 3032;
@@ -453,20 +454,20 @@ const SESSION_LOST: &str = "the session's database connection has ended since it
 const BEGIN_ANEW: &str =
     "nothing was run: the next statement gets a new connection, so start the transaction again";
 
-/// Message about a server that the driver cannot follow.
+/// Message about a server that does not speak the protocol.
 pub(crate) const NOT_MYSQL: &str = "the server sent something that is not the MySQL protocol";
 
 /// Message about a server that asks for a file of this machine (LOCAL INFILE).
 pub(crate) const LOCAL_FILE: &str = "the server asked for a local file, which postern never sends";
 
-/// The driver panics over packets that no server of sound mind sends.
+/// The driver panics at packets that no correct server sends.
 impl From<Panicked> for DbError {
     fn from(_: Panicked) -> Self {
         Self::Lost(NOT_MYSQL.into())
     }
 }
 
-/// An error of the driver that came while a connection was in use.
+/// Converts an error of the driver from a connection in use.
 impl From<mysql::Error> for DbError {
     fn from(error: mysql::Error) -> Self {
         match plain(error) {
@@ -479,7 +480,7 @@ impl From<mysql::Error> for DbError {
     }
 }
 
-/// Explains the fault of a packet. The driver's type for it cannot be named here, its text can.
+/// Explains the error of a packet by its text, since the driver's type for it is private.
 fn packet_sentence(driver_says: &str) -> String {
     if driver_says.contains("larger than max_allowed_packet") {
         return too_large();
@@ -497,7 +498,7 @@ pub(crate) fn too_large() -> String {
     )
 }
 
-/// The driver wraps what went wrong with the socket, and with TLS, into its errors of the packet layer.
+/// Unwraps I/O errors, also those of TLS, from the driver's errors of the packet layer.
 pub(crate) fn plain(error: mysql::Error) -> mysql::Error {
     use std::error::Error as _;
     let mysql::Error::CodecError(codec) = &error else {
@@ -518,9 +519,10 @@ pub(crate) fn plain(error: mysql::Error) -> mysql::Error {
     }
 }
 
-/// True for errors that a server may say before it ends the connection (MariaDB and MySQL error codes 1053 shutdown, 1080
-/// forced close, 1152 to 1161 communication, 1184 new aborted connection, 1317 and 1927 killed, 3032 offline, 3169 killed,
-/// 4031 idle for too long). The number proves nothing: `SIGNAL` sets any, and servers use some of them for other errors.
+/// True for errors that a server may send before it ends the connection (MariaDB and MySQL error codes 1053 shutdown,
+/// 1080 forced close, 1152 to 1161 communication, 1184 new aborted connection, 1317 and 1927 killed, 3032 offline, 3169
+/// killed, 4031 idle for too long). The number proves nothing: `SIGNAL` sets any, and servers use some of them for
+/// other errors.
 pub(crate) fn may_end_connection(code: u16) -> bool {
     matches!(
         code,
@@ -528,7 +530,7 @@ pub(crate) fn may_end_connection(code: u16) -> bool {
     )
 }
 
-/// The system's text for an input or output error, without its number.
+/// Describes an I/O error, without the system's number.
 pub(crate) fn io_sentence(error: &std::io::Error) -> String {
     use std::io::ErrorKind;
     match error.kind() {
@@ -541,7 +543,7 @@ pub(crate) fn io_sentence(error: &std::io::Error) -> String {
         ErrorKind::HostUnreachable => "no route to host".into(),
         ErrorKind::NetworkUnreachable => "network is unreachable".into(),
         ErrorKind::ConnectionReset => "connection reset by the server".into(),
-        // The driver's word for a packet that is shorter than what it should hold.
+        // The driver's text for a packet that is too short.
         ErrorKind::UnexpectedEof if error.to_string().starts_with("can't parse") => {
             NOT_MYSQL.into()
         }
@@ -549,7 +551,7 @@ pub(crate) fn io_sentence(error: &std::io::Error) -> String {
         ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof | ErrorKind::ConnectionAborted => {
             "the server closed the connection".into()
         }
-        // The driver's word for an end of the stream within a packet.
+        // The driver's text for an end of the stream within a packet.
         _ if error.to_string() == "bytes remaining on stream" => {
             "the server closed the connection within a packet".into()
         }

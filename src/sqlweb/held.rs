@@ -1,14 +1,14 @@
-//! Things that a session is known to hold on its connection, so that its loss can be told.
+//! Known state of a session on its connection, so that its loss can be reported.
 
 use std::fmt;
 
-/// Bytes of a statement that are looked at: what makes such things says so early.
+/// Bytes of a statement that are searched; statements that create state show that early.
 const LOOKED_AT: usize = 4096;
 
-/// State that ends with a connection. Statements may make more of it than their texts show.
+/// State that ends with a connection. Statements may create more of it than their texts show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeldState {
-    /// A transaction is open, as the server said last.
+    /// True if a transaction is open, by the server's last status.
     pub(crate) transaction: bool,
     temporary_tables: bool,
     variables: bool,
@@ -18,7 +18,7 @@ pub(crate) struct HeldState {
 }
 
 impl HeldState {
-    /// Notes what a statement that ran may have made; `kind` is its first word.
+    /// Notes the state that a statement may have created; `kind` is its first word.
     pub(crate) fn note(&mut self, kind: &str, sql: &str) {
         let start = sql.as_bytes().get(..LOOKED_AT).unwrap_or(sql.as_bytes());
         let text = start.to_ascii_uppercase();

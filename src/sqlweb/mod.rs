@@ -2,15 +2,16 @@
 //!
 //! ```text
 //! web_client ── api: routes ── query: execute ── gate             (layer 2 of the read-only mode)
-//!                 │               ├──── conn: sessions ── connector   (one connection a session, 32 in all)
-//!                 │               ├──── conn: readonly ── stored_functions     (layer 3)
+//!                 │               ├──── conn: session_pool ── connector   (one connection a session, 32 in all)
+//!                 │               ├──── conn: readonly                (layer 3)
 //!                 │               └──── query: statement ── output    (rows as they come)
 //!                 ├── edit: table ── plan ── apply        (rows compared and written in one transaction)
-//!                 └── catalogue, info, auth
+//!                 ├── dump: inventory ── writer
+//!                 └── catalogue, auth
 //! ```
 //!
-//! Where a guest is asked for, `guest` makes a temporary account by the owner's connector, and everything above works with
-//! a connector of that account's. `visitors` says who asks, and what each may use.
+//! For a guest, `guest` creates a temporary account with the owner's connector, and everything above works with a
+//! connector for that account. `visitors` identifies the senders of requests and limits each one's use.
 //!
 //! Nothing here knows of tunnels.
 

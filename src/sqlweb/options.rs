@@ -11,7 +11,7 @@ use crate::plugin::{Guest, StatementLog};
 use crate::store::DataDir;
 use zeroize::Zeroizing;
 
-/// Everything the web client needs to know before it starts.
+/// Settings of a web client.
 #[derive(Clone)]
 pub struct Options {
     /// The database server.
@@ -20,39 +20,39 @@ pub struct Options {
     pub user: String,
     /// The user's password; empty for an account without one.
     pub password: Zeroizing<String>,
-    /// The password that is set first, in place of one that has expired.
+    /// A new password that is set first, in place of an expired one.
     pub new_password: Option<Zeroizing<String>>,
-    /// The database that statements run in when a request names none.
+    /// The database for statements of requests that name none.
     pub database: Option<String>,
     /// True if every statement that could write is refused.
     pub readonly: bool,
     /// True if access needs the authorization code.
     pub invisible: bool,
-    /// The address to listen on; `None` is 127.0.0.1 and the default port, or a free one when that is taken.
+    /// The address to listen on; `None` means 127.0.0.1 and the default port, or a free one if that is taken.
     pub listen: Option<SocketAddr>,
-    /// Further `HOST` or `HOST:PORT` values that a request's `Host` header may carry.
+    /// Further allowed values of a request's `Host` header, `HOST` or `HOST:PORT`.
     pub allow_hosts: Vec<String>,
-    /// How the connection to the database is encrypted.
+    /// Encryption of the connection to the database.
     pub tls: TlsMode,
-    /// True if it is for others than its owner: each visitor has a share then.
+    /// True if others than its owner use it, so that each visitor has limits.
     pub is_shared: bool,
-    /// Where visitors and their statements are noted.
+    /// Log of visitors and their statements.
     pub statements: Option<Arc<StatementLog>>,
-    /// How long one statement may run; `None` is without limit.
+    /// Time limit of one statement; `None` is without limit.
     pub query_timeout: Option<Duration>,
     /// True if connections of the machine's other users are refused.
     pub check_other_users: bool,
     /// A directory of ours, mode 0700, for the private socket.
     pub run_dir: PathBuf,
-    /// The temporary account that everything is done as, made by the account above; needs [`Self::home`].
+    /// The temporary account to create with the account above and to use for everything; needs [`Self::home`].
     pub guest: Option<Guest>,
-    /// The per-user directory, where temporary accounts are recorded.
+    /// The per-user directory, in which temporary accounts are recorded.
     pub home: Option<DataDir>,
 }
 
 impl Options {
-    /// Options for a temporary account, beginning in `database`: read-only, since such an account may write nothing but
-    /// its own password, which is everybody's.
+    /// Options for a temporary account with the initial `database`. They are read-only: such an account can only change
+    /// its own password, which all visitors share.
     pub(super) fn as_guest(
         &self,
         user: &str,
@@ -76,7 +76,7 @@ impl Options {
     }
 }
 
-/// Where the database server is.
+/// Address of the database server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A host name or address (IPv6 without brackets) and a port.
@@ -90,18 +90,18 @@ pub enum Target {
     Unix(PathBuf),
 }
 
-/// How the connection to the database is encrypted.
+/// Encryption of the connection to the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsMode {
     /// Never.
     Off,
-    /// Where the server offers it, without checking its certificate.
+    /// If the server offers it, without checking its certificate.
     #[default]
     Prefer,
     /// Always, without checking the certificate.
     Require,
-    /// Always, and the certificate must come from the authority in `SSL_CERT_FILE`, whatever name it is for: those that
-    /// MySQL makes itself are for none.
+    /// Always, and the certificate must come from the authority in `SSL_CERT_FILE`, with any name: MySQL's own
+    /// certificates have none.
     VerifyCa,
     /// Always, and the certificate must be valid for the host.
     Verify,

@@ -6,7 +6,7 @@ const LONGEST: usize = 8 * 1024;
 /// Replacement for a possible password.
 const MASK: &str = "***";
 
-/// Verbs that are named, and what dumps are noted as; anything else a statement begins with may be a word of the visitor's own.
+/// Verbs that are named, and the one for dumps; any other first word may be the visitor's own.
 #[rustfmt::skip]
 const VERBS: [&str; 59] = [
     "ALTER", "ANALYZE", "BEGIN", "BINLOG", "CACHE", "CALL", "CHANGE", "CHECK", "CHECKSUM", "CLONE", "COMMIT", "CREATE",
@@ -16,32 +16,32 @@ const VERBS: [&str; 59] = [
     "SIGNAL", "START", "STOP", "TABLE", "TRUNCATE", "UNINSTALL", "UNLOCK", "UPDATE", "USE", "VALUES", "WITH",
 ];
 
-/// In a text that has one of these anywhere, in capital or small letters, nothing in quotes is shown: accounts, servers,
-/// replication, keys, and columns and variables that are called so.
+/// Words, in any case, that make a text sensitive, so that nothing in quotes is shown: of accounts, servers,
+/// replication and keys, and names of columns and variables.
 #[rustfmt::skip]
 const SENSITIVE: [&str; 18] = [
     "pass", "pwd", "ident", "secret", "credential", "token", "crypt", "api_key", "apikey", "server", "master",
     "replica", "slave", "source", "connection", "_user", "user ", "grant",
 ];
 
-/// Words that may stand in place of a password.
+/// Words that may be in the place of a password.
 #[rustfmt::skip]
 const BESIDE_PASSWORD: [&str; 8] = ["PASSWORD", "OLD_PASSWORD", "RANDOM", "NULL", "DEFAULT", "FOR", "TO", "EXPIRE"];
 
-/// The first verb; `OTHER` where that is none that is known.
+/// The first verb; `OTHER` if it is not a known one.
 pub(super) fn kind(sql: &str) -> &'static str {
     let word = first_word(sql);
     let is = |verb: &&&str| verb.eq_ignore_ascii_case(word);
     VERBS.iter().find(is).copied().unwrap_or("OTHER")
 }
 
-/// The first word behind blanks, comments and opening brackets.
+/// The first word behind blanks, comments and opening parentheses.
 fn first_word(sql: &str) -> &str {
     let mut rest = sql;
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '(' | ';'));
         let after = if let Some(comment) = rest.strip_prefix("/*") {
-            // Comments of a server's own are run.
+            // Executable comments are run by servers.
             if comment.starts_with(['!', 'M']) {
                 rest = comment
                     .trim_start_matches(|c: char| c == '!' || c == 'M' || c.is_ascii_digit());
@@ -58,7 +58,7 @@ fn first_word(sql: &str) -> &str {
     }
 }
 
-/// The text as a log may hold it: whatever may be a password is masked, and what is too long is cut, which is said.
+/// The text for a log: possible passwords are masked, and a long text is cut with a note.
 pub(super) fn text(sql: &str) -> String {
     let lower = sql.to_ascii_lowercase();
     let is_sensitive = SENSITIVE.iter().any(|word| lower.contains(word));
@@ -76,8 +76,8 @@ pub(super) fn text(sql: &str) -> String {
     }
 }
 
-/// Without anything in quotes, and without hexadecimal texts. Where it hangs on a server's mode, on comments or on a quote
-/// too few or too many what is in quotes, all from the first of them on goes.
+/// Masks everything in quotes and hexadecimal texts. If the quotes depend on a server's mode or on comments, or are not
+/// balanced, everything from the first one on is masked.
 fn masked(sql: &str) -> String {
     let is_ambiguous = ["\\", "#", "--", "/*", "`"]
         .iter()
@@ -98,7 +98,7 @@ fn from_first_quote_masked(sql: &str) -> String {
     }
 }
 
-/// None where a text is open to the end, or goes on behind its end as in `'it's x'`.
+/// Masks each quoted text; `None` if one is not closed, or continues behind its end as in `'it's x'`.
 fn each_quoted_masked(sql: &str) -> Option<String> {
     let (mut shown, mut open, mut has_ended) = (String::new(), None, false);
     for c in sql.chars() {
@@ -123,7 +123,7 @@ fn each_quoted_masked(sql: &str) -> Option<String> {
     open.is_none().then_some(shown)
 }
 
-/// Without a password that lacks its quotes, and what follows it.
+/// Masks a password without quotes, and everything behind it.
 fn without_bare_passwords(sql: &str) -> String {
     let (mut before, mut previous) = (String::new(), String::new());
     let is_quoted = |rest: &str| rest.starts_with(['\'', '"']);
@@ -173,7 +173,7 @@ fn without_hexadecimals(sql: &str) -> String {
     shown + rest
 }
 
-/// `scheme://user:password@host` without the password.
+/// Masks the account in `scheme://user:password@host`.
 fn without_passwords_in_urls(sql: &str) -> String {
     let (mut shown, mut rest) = (String::new(), sql);
     while let Some((before, after)) = rest.split_once("://") {

@@ -1,4 +1,4 @@
-//! Parts of a statement's results, in the text protocol.
+//! Parts of a statement's results in the text protocol, and the trait of their readers.
 
 use std::io;
 
@@ -8,12 +8,15 @@ use rows::Span;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// Longest line of an OK packet, in bytes; its length is in one byte.
+const MAX_INFO: usize = 250;
+
 /// A row's cells, each the bytes that the server sent, or NULL.
 #[derive(Clone, Copy)]
 pub(crate) enum TextRow<'a> {
-    /// As it lies in its packet.
+    /// In its packet.
     Packet(&'a [u8], &'a [Span]),
-    /// As the driver has copied it.
+    /// Copied by the driver.
     Driver(&'a Row),
 }
 
@@ -32,7 +35,7 @@ impl<'a> TextRow<'a> {
         }
     }
 
-    /// Bytes of all its cells, about.
+    /// Approximate bytes of all its cells.
     pub(crate) fn size(&self) -> usize {
         match *self {
             Self::Packet(packet, _) => packet.len(),
@@ -51,7 +54,7 @@ pub(crate) struct Done {
     pub(crate) affected_rows: u64,
     /// The first generated key, or 0.
     pub(crate) last_insert_id: u64,
-    /// `Rows matched: 3  Changed: 2  Warnings: 0` and the like.
+    /// The server's line, such as `Rows matched: 3  Changed: 2  Warnings: 0`.
     pub(crate) info: Option<Box<str>>,
 }
 
@@ -68,7 +71,7 @@ pub(crate) struct Warning {
 }
 
 impl Warning {
-    /// One of this program.
+    /// A note or warning of this program.
     pub(crate) fn ours(level: &str, message: impl Into<String>) -> Self {
         Self {
             code: None,
@@ -80,8 +83,8 @@ impl Warning {
 
 /// A cell of a row in JSON.
 ///
-/// NULL is null; integers within ±(2^53-1) and floats are numbers; larger integers, DECIMAL, ZEROFILL, dates and times are
-/// strings in the server's own form; BIT, BINARY, BLOB, VECTOR and GEOMETRY are `0x…`.
+/// NULL is null; integers within ±(2^53-1) and floats are numbers; larger integers, DECIMAL, ZEROFILL, dates and times
+/// are strings in the server's own form; BIT, BINARY, BLOB, VECTOR and GEOMETRY are `0x…`.
 #[cfg(test)]
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "its schema is what is used")]
@@ -111,10 +114,7 @@ pub(crate) enum JsonRowOrNull {
     Null,
 }
 
-/// Longest line of that kind, in bytes: its length is told in one byte.
-const MAX_INFO: usize = 250;
-
-/// Returns the end of an OK packet, as a line. Servers write its length before it.
+/// Returns the line at the end of an OK packet; servers write its length before it.
 pub(crate) fn info_line(rest: &[u8]) -> Option<Box<str>> {
     let (&length, line) = rest.split_first()?;
     let line = if usize::from(length) == line.len() {
@@ -129,21 +129,21 @@ pub(crate) fn info_line(rest: &[u8]) -> Option<Box<str>> {
 
 /// Takes the result sets of one statement, row by row.
 pub(crate) trait RowSink {
-    /// A result set with these columns begins.
+    /// Begins a result set with these columns.
     fn begin(&mut self, columns: &[Column]) -> io::Result<()>;
-    /// One row of the set that began last.
+    /// Takes one row of the current set.
     fn row(&mut self, row: TextRow<'_>) -> io::Result<Flow>;
-    /// The set has ended; `truncated` when the sink had enough before the server did.
+    /// Ends the set, which is `truncated` if the sink did not get all its rows.
     fn end(&mut self, truncated: bool) -> io::Result<()>;
-    /// A statement, or a part of one, that returned no rows.
+    /// Takes the result of a statement, or of a part of one, without rows.
     fn done(&mut self, done: Done);
 }
 
-/// Answer of a sink: more rows of this set, or no more.
+/// A sink's answer to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// The next row, please.
+    /// It wants more rows.
     Continue,
-    /// No more of this set; this row was not taken.
+    /// It wants no more of this set, and did not take this row.
     Enough,
 }

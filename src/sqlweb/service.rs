@@ -1,4 +1,4 @@
-//! State that all requests of one web client share, and the thread that ends what has lasted too long.
+//! Shared state of all requests of one web client, and the thread that ends statements and connections past their time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,11 +22,10 @@ use crate::http::{CancelToken, Request, Response};
 use crate::plugin::{GuestInForce, StatementLog};
 use crate::sync::{Mutex, Permits, Thread, spawn};
 
-/// Requests that may be at work on the database's side at once, those that wait for their session's turn included; each
-/// has a thread.
+/// Maximum number of requests that use the database, or wait for their session's turn; each has a thread.
 const MAX_THREADS: usize = 96;
 
-/// Pause between two looks at statements for the time limit, and connections for idleness.
+/// Pause between two checks of statements and connections.
 const ROUND: Duration = Duration::from_secs(1);
 
 /// One running web client.
@@ -39,19 +38,19 @@ pub(crate) struct Service {
     pub(crate) tickets: Tickets,
     pub(crate) access: Option<Auth>,
     pub(crate) threads: Permits,
-    /// Large scripts that are read, where others than its owner may be here or may not write.
+    /// Permits for scripts that are large or have no whole statement yet, on a shared web client.
     pub(crate) scripts: Permits,
     pub(crate) visitors: Visitors,
-    /// Where visitors and their statements are noted.
+    /// Log of visitors and their statements.
     statements: Mutex<Option<Arc<StatementLog>>>,
-    /// The temporary account that everything is done as.
+    /// The temporary account for everything.
     guest: Option<Arc<Guest>>,
-    /// True if a thread asks whether the server takes writes.
+    /// True while a thread asks whether the server accepts writes.
     is_asking: AtomicBool,
 }
 
 impl Service {
-    /// With nothing running.
+    /// A service on which nothing runs.
     pub(crate) fn new(
         options: Arc<Options>,
         connector: Arc<Connector>,
@@ -78,13 +77,13 @@ impl Service {
         }
     }
 
-    /// Returns the facts of the server that a connection came to last.
+    /// Returns the facts of the server that was reached last.
     pub(crate) fn info(&self) -> Arc<ServerInfo> {
         self.connector.info()
     }
 
-    /// After a statement that `only_reads` or not ended so: where that contradicts what is known of whether the server
-    /// takes writes, it is asked, on a thread of its own.
+    /// Asks on a thread of its own whether the server accepts writes, if the end of a statement contradicts what is
+    /// known of that.
     pub(crate) fn ask_whether_it_writes(
         self: &Arc<Self>,
         only_reads: bool,
@@ -101,7 +100,7 @@ impl Service {
         let service = self.clone();
         let asking = move || {
             let client = CancelToken::default();
-            // Whatever takes a connection without a session has its server asked.
+            // Taking a connection without a session asks its server.
             if let Err(error) = service.with_spare_conn(&client, None, |_| Ok(())) {
                 log::debug!(
                     "unknown whether the server accepts writes: {}",
@@ -117,30 +116,30 @@ impl Service {
         }
     }
 
-    /// The visitor a request comes from: the id of their sign-in in invisible mode, else empty.
+    /// The visitor of a request: the id of their sign-in in invisible mode, else empty.
     pub(crate) fn visitor(&self, request: &Request) -> String {
         let access = self.access.as_ref();
         let visitor = access.and_then(|access| access.visitor(request));
         visitor.map_or_else(String::new, |visitor| visitor.id)
     }
 
-    /// Where visitors and their statements are noted, where they are.
+    /// Returns the log of visitors and their statements, if any.
     pub(crate) fn statements(&self) -> Option<Arc<StatementLog>> {
         self.statements.lock().clone()
     }
 
-    /// From now on they are noted there.
+    /// Sets that log.
     pub(crate) fn note_in(&self, statements: Arc<StatementLog>) {
         statements.set_read_only(self.options.readonly);
         *self.statements.lock() = Some(statements);
     }
 
-    /// The sender of a request as a log names them.
+    /// Name for a log of a request's sender.
     pub(crate) fn label(&self, request: &Request) -> String {
         self.visitors.source(request).label(&self.visitor(request))
     }
 
-    /// True if strangers may be here, or nobody is to write.
+    /// True if others than the owner may use it, or in read-only mode.
     pub(crate) fn is_shared(&self) -> bool {
         self.options.readonly || self.has_visitors()
     }
@@ -150,7 +149,7 @@ impl Service {
         self.options.is_shared || self.access.is_some()
     }
 
-    /// Returns the visitor that the sender of a request counts as, where visitors are counted.
+    /// Key for counting the sender of a request.
     pub(crate) fn counted(&self, request: &Request) -> String {
         let source = self.visitors.source(request);
         source.counted(&self.visitor(request))
@@ -162,7 +161,7 @@ impl Service {
         self.visitors.use_of(&source, &self.visitor(request))
     }
 
-    /// Does slow work for `request` on a thread of its own, which ends with the answer. The workers stay free.
+    /// Does slow work for `request` on a thread of its own, so that the workers stay free.
     pub(crate) fn spawn(
         self: &Arc<Self>,
         request: Request,
@@ -190,7 +189,7 @@ impl Service {
         .unwrap_or_else(|error| log::warn!("no thread for a request: {error}"));
     }
 
-    /// Runs `ask` on a connection that holds no session, while `client` is there to be told.
+    /// Runs `ask` on a connection without a session; it is stopped if `client` leaves.
     pub(crate) fn with_spare_conn<T>(
         &self,
         client: &CancelToken,
@@ -198,7 +197,7 @@ impl Service {
         ask: impl FnOnce(&mut mysql::Conn) -> Result<T, DbError>,
     ) -> Result<T, ApiError> {
         let nobody = StatementOwner::default();
-        // A wait for a lock in the database, as in the look at a table, can be stopped like a statement.
+        // A wait for a lock in the database, as when a table is described, can be stopped like a statement.
         let entry = self.running.enter_unnamed(nobody.clone());
         let _leaving = stopped_when_gone(client, &entry.running, &self.connector);
         let wanted = CheckoutRequest {
@@ -211,7 +210,7 @@ impl Service {
         let mut lease = self.sessions.check_out(&wanted)?;
         let outcome = stoppable(&entry.running, lease.conn(), |conn| {
             if self.options.readonly {
-                // A look at a view runs its functions (MariaDB).
+                // Describing a view runs its functions (MariaDB).
                 self.connector
                     .make_read_only(conn, &CalledFunctions::default())?;
             }
@@ -232,13 +231,12 @@ impl Service {
         self.guest.is_some()
     }
 
-    /// The temporary account as it is.
+    /// Returns the temporary account, if any.
     pub(crate) fn guest_in_force(&self) -> Option<Arc<GuestInForce>> {
         self.guest.as_ref().map(|guest| guest.in_force())
     }
 
-    /// The temporary account ends then and not when it was to. Does not wait; where the database does not do it, its end
-    /// stays as it was.
+    /// Changes the end of the temporary account, without waiting; if the database fails, the end is unchanged.
     pub(crate) fn set_end(self: &Arc<Self>, expires: SystemTime) {
         let Some(guest) = self.guest.clone() else {
             return;
@@ -254,7 +252,7 @@ impl Service {
         });
     }
 
-    /// Begins to drop the temporary account, where there is one; the channel closes when that is done.
+    /// Begins to drop the temporary account, if any; the channel closes when that is done.
     pub(crate) fn begin_end_of_guest(&self) -> Option<Receiver<()>> {
         let guest = self.guest.clone()?;
         let (done, is_done) = crossbeam_channel::bounded(0);
@@ -279,7 +277,7 @@ impl Service {
         self.sessions.close_all();
     }
 
-    /// Ends everything that has lasted too long.
+    /// Ends everything past its time.
     fn round(self: &Arc<Self>) {
         if self.guest.as_ref().is_some_and(|guest| guest.is_due()) {
             self.shut_down();
@@ -306,7 +304,7 @@ impl Service {
     }
 }
 
-/// Does so once a second until `stop` is closed.
+/// Checks `service` once a second until `stop` is closed.
 pub(crate) fn watch(service: &Arc<Service>, stop: &Receiver<()>) {
     while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(ROUND) {
         service.round();

@@ -1,7 +1,8 @@
-//! Sources of requests, as far as they can be believed, and the limits of each visitor of a shared web client.
+//! Senders of requests, as far as they can be trusted, and the limits of each visitor of a shared web client.
 //!
-//! Visitors come through a tunnel, so that their connections all come from this machine. A relay of ours writes where a
-//! request has come from, whatever the visitor wrote; of others nothing is believed, and their visitors count together.
+//! Visitors come through a tunnel, so all their connections come from this machine. A relay of ours replaces the
+//! visitor's own statement of the origin by the true one. Other relays are not trusted, and their visitors count
+//! together.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,23 +12,23 @@ use crate::http::{self, HostPolicy, Request};
 use crate::store::random;
 use crate::sync::{Mutex, Permits};
 
-/// Visitors whose use is remembered; those that use nothing are forgotten first.
+/// Number of visitors from which those that use nothing are forgotten.
 const MAX_REMEMBERED: usize = 1024;
 
-/// The part of what all may use at once that is kept for who is at this machine: one in so many.
+/// Divisor for the part of all limits that is reserved for people at this machine.
 const OWNERS_PART: usize = crate::limits::OF_OWNER;
 
-/// Bytes of the tag by which a log tells visitors apart.
+/// Bytes of a visitor's tag in a log.
 const TAG: usize = 3;
 
-/// Where requests come from.
+/// The visitors of a web client.
 pub(crate) struct Visitors {
     /// The port that the web client listens on.
     port: u16,
     hosts: HostPolicy,
-    /// True if what is said of where a request came from is a relay's of ours.
+    /// True if the origin of a request is from a relay of ours.
     believes: AtomicBool,
-    /// None where nothing is shared, so that nothing is counted.
+    /// Use by visitor; `None` if the web client is not shared, so that nothing is counted.
     uses: Option<Mutex<HashMap<String, Use>>>,
 }
 
@@ -36,27 +37,27 @@ pub(crate) struct Visitors {
 pub(crate) enum RequestSender {
     /// Somebody at this machine, by its own name.
     Here,
-    /// A visitor, with the address where it is believed.
+    /// A visitor, with the address if it can be trusted.
     Visitor(Option<IpAddr>),
 }
 
 /// Limits of one visitor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Use {
-    /// Set for somebody at this machine.
+    /// True for somebody at this machine.
     is_here: bool,
-    /// Connections to the database.
+    /// Permits for connections to the database.
     pub(crate) connections: Permits,
-    /// Requests that are at work.
+    /// Permits for running requests.
     pub(crate) requests: Permits,
-    /// Large scripts that are read.
+    /// Permits for scripts that are large or have no whole statement yet.
     pub(crate) scripts: Permits,
-    /// Downloads that wait to be fetched.
+    /// Permits for waiting downloads.
     pub(crate) downloads: Permits,
 }
 
 impl Visitors {
-    /// Visitors of a web client at `port`; counted where it `is_shared`.
+    /// Visitors of a web client at `port`; they are counted if it `is_shared`.
     pub(crate) fn new(port: u16, hosts: HostPolicy, is_shared: bool) -> Self {
         Self {
             port,
@@ -89,7 +90,7 @@ impl Visitors {
         RequestSender::Visitor(believes.then(told).flatten())
     }
 
-    /// Returns the counters of a sender who has signed in as `id` or not at all; none where nothing is counted.
+    /// Returns the counters of a sender, who may have signed in as `id`; `None` if nothing is counted.
     pub(crate) fn use_of(&self, source: &RequestSender, id: &str) -> Option<Use> {
         let key = source.counted(id);
         let mut uses = self.uses.as_ref()?.lock();
@@ -105,7 +106,7 @@ impl Visitors {
 }
 
 impl Use {
-    /// Number of the `most` places of all that this visitor may use: some are kept for the owner, whatever visitors do.
+    /// Number of the `most` places that this visitor may use; some are reserved for the owner.
     pub(crate) fn most_of(uses: Option<&Self>, most: usize) -> usize {
         match uses {
             Some(uses) if !uses.is_here => most - most / OWNERS_PART,
@@ -122,7 +123,7 @@ impl Use {
 }
 
 impl RequestSender {
-    /// Returns the key of one visitor: an address or the network that one host may use all of, or else a sign-in.
+    /// Returns the key of one visitor: an address, the network that one host may own, or else a sign-in.
     pub(crate) fn counted(&self, id: &str) -> String {
         match self {
             Self::Here => "here".to_owned(),
@@ -131,7 +132,7 @@ impl RequestSender {
         }
     }
 
-    /// As a log names who has signed in as `id`.
+    /// Name for a log of a sender, who may have signed in as `id`.
     pub(crate) fn label(&self, id: &str) -> String {
         let tag = if id.is_empty() {
             String::new()
@@ -147,7 +148,8 @@ impl RequestSender {
         format!("{tag} {address}").trim().to_owned()
     }
 
-    /// By what wrong codes are counted: all visitors that nothing is known of together, with whoever is here.
+    /// Address for counting wrong codes; all visitors without a trusted address count together, with people at this
+    /// machine.
     pub(crate) fn counted_as(&self, peer: IpAddr) -> IpAddr {
         match self {
             Self::Visitor(Some(address)) => *address,

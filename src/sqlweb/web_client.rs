@@ -1,4 +1,4 @@
-//! A web client: how it is started, and how it is stopped.
+//! Starts and stops a web client, with advice for a failed start.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -24,30 +24,33 @@ use crate::net::in_words;
 use crate::plugin::{GuestInForce, StatementLog};
 use crate::sync::{Thread, spawn_joined};
 
-/// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
+/// Default port of the web client; if it is taken, the next free one up to [`LAST_PORT`] is used.
 pub const FIRST_PORT: u16 = 8306;
 
 /// See [`FIRST_PORT`].
 pub const LAST_PORT: u16 = 8405;
 
-/// Threads that answer light requests; everything that asks the database has a thread of its own.
+/// Number of threads for light requests; requests that use the database have threads of their own.
 const WORKERS: usize = 2;
 
-/// Time that statements which were told to stop have for it after the HTTP side has ended, so that none goes on in a
-/// server that obeys. With the time that the HTTP side takes it stays below 2 s.
+/// Time for stopped statements to end after the HTTP side has ended. Together with the time of the HTTP side it is
+/// below 2 s.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(800);
 
-/// Time at the end for what is left of dropping a guest's account; the next start does it otherwise.
+/// Time at the end for dropping a guest's account; after that the next start does it.
 const GUEST_TIMEOUT: Duration = Duration::from_millis(600);
 
-/// Longest wait for a sign-in beside all connections that there may be.
+/// Longest wait for a sign-in beyond the cap of connections.
 const TIME_TO_SIGN_IN: Duration = Duration::from_secs(20);
+
+/// ER_MUST_CHANGE_PASSWORD, and ER_MUST_CHANGE_PASSWORD_LOGIN at sign-in.
+const EXPIRED: [u16; 2] = [1820, 1862];
 
 /// A web client that is being served.
 pub struct WebClient {
-    /// Where a browser finds it.
+    /// Address for a browser.
     pub url: String,
-    /// In invisible mode, the link that carries the authorization code. It is a secret.
+    /// In invisible mode, the link with the authorization code, which is secret.
     pub auth_url: Option<String>,
     address: SocketAddr,
     hosts: HostPolicy,
@@ -60,7 +63,7 @@ pub struct WebClient {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The database: unreachable, or it refused the account.
+    /// The database is unreachable, or refused the account.
     Database {
         /// Message.
         message: String,
@@ -68,17 +71,17 @@ pub enum StartError {
         hint: Option<&'static str>,
         /// True if the account was refused.
         is_denied: bool,
-        /// True if the account must have another password first.
+        /// True if the account needs a new password first.
         is_expired: bool,
     },
-    /// The temporary account cannot be had.
+    /// The temporary account cannot be created.
     Guest {
         /// Message.
         message: String,
         /// Advice.
         hint: String,
     },
-    /// The address to listen on cannot be had.
+    /// The address to listen on is not available.
     Listen(String),
     /// The system refused a thread or a socket.
     System(String),
@@ -108,7 +111,7 @@ impl StartError {
         }
     }
 
-    /// True if the account must have another password first: see [`Options::new_password`].
+    /// True if the account needs a new password first; see [`Options::new_password`].
     pub fn is_expired(&self) -> bool {
         matches!(
             self,
@@ -175,7 +178,7 @@ pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClien
     started
 }
 
-/// Has the server set the new password, where there is one.
+/// Sets the new password on the server, if any.
 fn renewed(options: Options) -> Result<Options, StartError> {
     let Some(password) = options.new_password.clone() else {
         return Ok(options);
@@ -188,7 +191,7 @@ fn renewed(options: Options) -> Result<Options, StartError> {
     })
 }
 
-/// The names of the databases that can be lent, of the tables of one, or of the columns of a table.
+/// Names of the databases that can be shared, of the tables of one, or of the columns of a table.
 pub(crate) fn objects(options: Options, within: &[String]) -> Result<Vec<String>, StartError> {
     let connector = Arc::new(Connector::new(Arc::new(options)));
     let mut conn = connector.connect()?;
@@ -205,7 +208,8 @@ pub(crate) fn sweep(options: Options) {
 
 type Account = (Arc<Options>, Arc<Connector>, Option<Arc<Guest>>);
 
-/// Returns the options for all work, with a temporary account if one is asked for. Sweeps what earlier ones have left.
+/// Returns the options for all work, with a temporary account if one is wanted. Sweeps accounts that earlier ones have
+/// left.
 fn as_guest(options: Arc<Options>, connector: Arc<Connector>) -> Result<Account, StartError> {
     let Some(home) = &options.home else {
         return match options.guest {
@@ -267,7 +271,7 @@ fn serve(
 fn meet_server(connector: &Arc<Connector>, readonly: bool) -> Result<(), DbError> {
     let mut conn = connector.connect()?;
     if readonly {
-        // Shows at the start, not at the first statement, that this server cannot be made read-only.
+        // Fails at the start, not at the first statement, if this server cannot be made read-only.
         readonly::make_read_only(&mut conn, &CalledFunctions::default())
             .map(|writes| connector.note_write_state(writes))?;
     }
@@ -275,18 +279,18 @@ fn meet_server(connector: &Arc<Connector>, readonly: bool) -> Result<(), DbError
 }
 
 impl WebClient {
-    /// Where it listens.
+    /// Address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The names it is served under, which can be changed while it runs.
+    /// Names that it is served under, which can be changed while it runs.
     pub fn hosts(&self) -> &HostPolicy {
         &self.hosts
     }
 
-    /// Signs in once more and out again: whether the database still lets this client in, also beside as many connections
-    /// as it may hold, which may be dead.
+    /// Returns a check that the database still accepts the account: it signs in once more and disconnects, even at the
+    /// cap of connections, which may be dead.
     pub fn sign_in(&self) -> impl Fn() -> Result<(), String> + Send + Sync + use<> {
         let service = Arc::clone(&self.service);
         move || {
@@ -297,56 +301,56 @@ impl WebClient {
             };
             match signed_in {
                 _ if service.is_over() => Err("the guest account has expired".into()),
-                // It was let in, and has all the connections that it may have: this client's.
+                // The account is valid; this client uses all connections that it may have.
                 Err(error) if error.is_of_account() && connector.is_in_use() => Ok(()),
                 signed_in => signed_in.map(drop).map_err(|error| error.to_string()),
             }
         }
     }
 
-    /// Gets a message, as far as there is room, when the database did not let this client in.
+    /// Returns a channel that gets a message, if it has room, when the database has refused this client.
     pub fn missed(&self) -> Receiver<()> {
         self.service.connector.missed()
     }
 
-    /// Serves visitors who come by no socket, as long as the client runs.
+    /// Returns the server for visitors without a socket, while the client runs.
     pub fn streams(&self) -> StreamServer {
         let server = self.server.as_ref();
         server.expect("it is taken by the stop alone").streams()
     }
 
-    /// From now on visitors and their statements are noted there.
+    /// Sets the log of visitors and their statements.
     pub fn note_in(&self, statements: Arc<StatementLog>) {
         self.service.note_in(statements);
     }
 
-    /// Sets whether what comes under other names than this machine's own comes from a relay of ours, which says truly where
-    /// from.
+    /// Sets whether requests under other names than this machine's come from a relay of ours, which tells their true
+    /// origin.
     pub fn believe_origins(&self, is_ours: bool) {
         self.service.visitors.believe(is_ours);
     }
 
-    /// The guest's account, where there is one, ends then and not when it was to.
+    /// Changes the end of the guest's account, if any.
     pub fn set_end(&self, expires: SystemTime) {
         self.service.set_end(expires);
     }
 
-    /// The guest's account as it is, where there is one.
+    /// Returns the guest's account, if any.
     pub fn guest(&self) -> Option<Arc<GuestInForce>> {
         self.service.guest_in_force()
     }
 
-    /// In invisible mode, lets visitors in who have this code, and none any more who has an earlier one; the code
-    /// of [`auth_url`](Self::auth_url) stays.
+    /// Sets the guests' code in invisible mode, in place of an earlier one; the code of [`auth_url`](Self::auth_url)
+    /// stays valid.
     pub fn set_guest_code(&self, code: &str) {
         if let Some(access) = &self.service.access {
             access.set_guest_code(code);
         }
     }
 
-    /// Stops accepting, ends what runs, and returns when that is done: within 2 s.
+    /// Stops accepting requests and ends running ones; returns when that is done, within 2 s.
     pub fn stop(mut self) {
-        // At the same time, as all has to end within 2 s.
+        // Begun at the same time, since everything has to end within 2 s.
         let guest = self.service.begin_end_of_guest();
         self.service.shut_down();
         if let Some(server) = self.server.take() {
@@ -359,7 +363,7 @@ impl WebClient {
         }
         self.service.sessions.close_all();
         if let Some(guest) = guest {
-            // Waits for its end, or the end of the time.
+            // Waits until it is dropped, or the time is over.
             let _ = guest.recv_timeout(GUEST_TIMEOUT);
         }
     }
@@ -380,7 +384,7 @@ fn listen(named: Option<SocketAddr>, bind: Binding<'_>) -> Result<TcpListener, S
     })
 }
 
-/// Loopback names, what `--allow-host` names, and the address itself when it is not a loopback one.
+/// Policy for loopback names, those of `--allow-host`, and the address itself if it is not a loopback one.
 fn host_policy(options: &Options, addr: SocketAddr) -> Result<HostPolicy, StartError> {
     let hosts = HostPolicy::loopback();
     let own = (!addr.ip().is_loopback() && !addr.ip().is_unspecified()).then(|| addr.to_string());
@@ -392,7 +396,7 @@ fn host_policy(options: &Options, addr: SocketAddr) -> Result<HostPolicy, StartE
     Ok(hosts)
 }
 
-/// A wildcard is reached from here as loopback.
+/// Address for a browser on this machine, which reaches a wildcard as loopback.
 fn shown(addr: SocketAddr) -> SocketAddr {
     match addr {
         SocketAddr::V4(a) if a.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, a.port()).into(),
@@ -403,7 +407,7 @@ fn shown(addr: SocketAddr) -> SocketAddr {
     }
 }
 
-/// One thread looks once a second for statements and connections past their time; it ends when its sender is dropped.
+/// Starts the thread that ends statements and connections past their time, until its sender is dropped.
 fn watcher(service: &Arc<Service>) -> Result<(Sender<()>, JoinHandle<()>), StartError> {
     let (stop, stopped) = crossbeam_channel::bounded(0);
     let watched = service.clone();
@@ -417,7 +421,7 @@ fn system(error: std::io::Error) -> StartError {
 }
 
 /// Returns advice after `error`, if there is any.
-pub(super) fn hint(error: &DbError) -> Option<&'static str> {
+fn hint(error: &DbError) -> Option<&'static str> {
     match error {
         DbError::Unreachable(_) => {
             Some("check that the database server runs and that host and port are right")
@@ -432,10 +436,7 @@ pub(super) fn hint(error: &DbError) -> Option<&'static str> {
     }
 }
 
-/// ER_MUST_CHANGE_PASSWORD, and ER_MUST_CHANGE_PASSWORD_LOGIN at sign-in.
-pub(super) const EXPIRED: [u16; 2] = [1820, 1862];
-
-/// By the server's error number (MySQL and MariaDB, "Server error message reference").
+/// Advice by the server's error number (MySQL and MariaDB, "Server error message reference").
 fn of_denial(code: u16) -> &'static str {
     match code {
         // ER_DBACCESS_DENIED_ERROR, ER_BAD_DB_ERROR

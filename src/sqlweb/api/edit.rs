@@ -1,4 +1,4 @@
-//! `POST /api/edit`: rows of one table, changed, made and deleted in one transaction.
+//! `POST /api/edit`: changes, inserts and deletes rows of one table in one transaction.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::sqlweb::limits::{EDIT_WORK, LARGE_EDIT, MAX_EDIT};
 use crate::sqlweb::query::{RowPermit, note, verdict};
 use crate::sqlweb::service::Service;
 
-/// Reads the request and does what it asks for on a thread of its own.
+/// Reads the request and applies its changes on a thread of its own.
 pub(crate) fn edit(service: &Arc<Service>, request: Request) {
     let refused = request
         .must_be_json()
@@ -42,7 +42,7 @@ fn check_edit_allowed(service: &Service) -> Result<(), ApiError> {
     ))
 }
 
-/// The statements themselves were not even read.
+/// Records a refused edit; its body was not read, so a fixed text is recorded.
 fn note_refusal(service: &Service, request: &Request, error: &ApiError) {
     if let Some(statements) = service.statements() {
         let since = (SystemTime::now(), Instant::now());
@@ -82,10 +82,10 @@ fn answer(service: &Arc<Service>, mut request: Request) {
     request.respond(outcome.unwrap_or_else(|error| Response::error(&error)));
 }
 
-/// A body, with its room among the large rows where it is large.
+/// A body, with its permit among the large rows if it is large.
 type Body<'a> = (Vec<u8>, Option<RowPermit<'a>>);
 
-/// Reads a body of at most [`MAX_EDIT`], of which a length was `declared`; fails where its client has gone.
+/// Reads a body of at most [`MAX_EDIT`] bytes, `declared` of them in the request's head; fails if its client has left.
 fn read<'a>(
     service: &'a Service,
     reader: &'a str,
@@ -119,7 +119,7 @@ fn room_for<'a>(
     Ok(room?)
 }
 
-/// Reads on up to one byte more than `most` in all; whether there is one.
+/// Reads on, up to one byte more than `most` in all; true if that byte exists.
 fn is_longer(body: &mut impl Read, bytes: &mut Vec<u8>, most: usize) -> io::Result<bool> {
     let room = u64::try_from(most + 1 - bytes.len()).expect("a size in memory");
     body.take(room).read_to_end(bytes)?;

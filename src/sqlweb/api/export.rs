@@ -1,4 +1,4 @@
-//! `POST /api/export`, and `GET /api/export/{ticket}` for the download.
+//! `POST /api/export` and `POST /api/dump`, and `GET /api/export/{ticket}`, which downloads either of them.
 
 use std::sync::Arc;
 
@@ -12,6 +12,11 @@ use crate::sqlweb::query::{Download, DumpJob, Export, TimeZone, execute};
 use crate::sqlweb::service::Service;
 use crate::sqlweb::{dump, gate};
 
+/// Statements that return at most one result set, though the gate refuses them for a call or because they write.
+const ONE_SET: [&str; 8] = [
+    "SELECT", "WITH", "TABLE", "VALUES", "INSERT", "REPLACE", "DELETE", "UPDATE",
+];
+
 /// Streams an export, or hands out a ticket for it.
 pub(crate) fn export(service: &Arc<Service>, request: Request) {
     match read(service, &request) {
@@ -24,10 +29,10 @@ pub(crate) fn export(service: &Arc<Service>, request: Request) {
     }
 }
 
-/// `GET /api/export/{ticket}`: a ticket is good once, for the visitor it was given to.
+/// `GET /api/export/{ticket}`: a ticket is valid once, for the visitor it was given to.
 pub(crate) fn redeem(service: &Arc<Service>, request: Request) {
     if *request.method() == Method::Head {
-        // A statement whose rows nobody takes would run on, and the ticket would be gone.
+        // It would use up the ticket and run a statement whose rows nobody takes.
         let refusal = ApiError::new(405, "downloads use GET only");
         return request.respond(Response::error(&refusal).header("Allow", "GET"));
     }
@@ -74,7 +79,7 @@ fn read(service: &Service, request: &Request) -> Result<(Export, bool), ApiError
     Ok((export, ticket))
 }
 
-/// Name of the file: as was asked, else after the table or the database.
+/// Name of the file: the requested one, or by default that of the table or database.
 fn name(fields: &mut Fields, db: Option<&str>, table: Option<&str>) -> String {
     let asked = fields.optional("name");
     let of = [db, table].into_iter().flatten().collect::<Vec<_>>();
@@ -86,12 +91,7 @@ fn send(service: &Arc<Service>, request: Request, export: Export) {
     service.spawn(request, move |request| stream(&shared, request, &export));
 }
 
-/// Statements that never do, of those that do not pass the gate: for what they call, or since they write.
-const ONE_SET: [&str; 8] = [
-    "SELECT", "WITH", "TABLE", "VALUES", "INSERT", "REPLACE", "DELETE", "UPDATE",
-];
-
-/// True if `sql` may return several result sets, as a procedure does. How many there are is known at its end.
+/// True if `sql` may return several result sets, as a procedure does; their number is known only at its end.
 fn has_several_sets(service: &Service, sql: &str) -> bool {
     match gate::check(sql, &service.info().dialect) {
         Ok(_) => false,
@@ -116,14 +116,14 @@ fn stream(service: &Arc<Service>, request: Request, export: &Export) {
     match outcome {
         Ok(()) => stream.finish(),
         Err(error) => {
-            // Not the message: the server's texts hold values.
+            // Without the message, since the server's texts contain values.
             log::debug!("an export failed with status {}", error.status);
             stream.fail(Response::error(&error));
         }
     }
 }
 
-/// Answer that is asked for instead of the dump itself.
+/// Requested form of the answer to a dump.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     File,
@@ -131,7 +131,7 @@ enum Answer {
     Review,
 }
 
-/// Reads the request and answers it, on a thread of its own where the database is asked.
+/// Streams a dump, hands out a ticket for it, or answers with its contents.
 pub(crate) fn dump(service: &Arc<Service>, request: Request) {
     match read_dump(service, &request) {
         Ok((dump, Answer::File)) => send_dump(service, request, dump),
@@ -191,8 +191,7 @@ fn review(service: &Arc<Service>, request: Request, dump: &DumpJob) {
     request.respond(response);
 }
 
-/// Streams the dump on a thread of its own.
-pub(super) fn send_dump(service: &Arc<Service>, request: Request, dump: DumpJob) {
+fn send_dump(service: &Arc<Service>, request: Request, dump: DumpJob) {
     let shared = service.clone();
     service.spawn(request, move |request| stream_dump(&shared, request, &dump));
 }

@@ -1,4 +1,4 @@
-//! The HTTP API: which path is answered by what.
+//! The web client's HTTP API: its routes and their handlers.
 
 mod edit;
 mod export;

@@ -1,5 +1,5 @@
-//! The web client's API in OpenAPI: its routes, in the order of `routes`, and the types that the program reads or writes
-//! piece by piece.
+//! The web client's API in OpenAPI: its routes, in the order of `routes`, and the types that the program reads or
+//! writes piece by piece.
 #![expect(
     dead_code,
     reason = "of types that are not made, the schema is what is used"
@@ -352,8 +352,8 @@ enum EditAnswer {
 struct EditApplied {
     #[serde(flatten)]
     head: EditHead,
-    /// One per change: the row as read again before the commit, null if it was deleted. Cells over 64 KiB are omitted; a
-    /// row without cells was written but could not be found again, or did not fit in 8 MiB.
+    /// One per change: the row as read again before the commit, null if it was deleted. Cells over 64 KiB are omitted;
+    /// a row without cells was written but could not be found again, or did not fit in 8 MiB.
     rows: Vec<JsonRowOrNull>,
     /// UNIX_TIMESTAMP() of the TIMESTAMP columns of each of these rows.
     moments: Vec<JsonRowOrNull>,
@@ -474,8 +474,9 @@ struct ExportRequest {
     /// ID to cancel it.
     #[schemars(length(max = 128))]
     query_id: Option<String>,
-    /// In JSON, integers beyond 2^53 - 1 and decimals are strings, so that no digit is lost, and JSON columns are nested.
-    /// An `insert` file sets its own character set and mode and restores the mode; with `time_zone` it sets that too.
+    /// In JSON, integers beyond 2^53 - 1 and decimals are strings, so that no digit is lost, and JSON columns are
+    /// nested. An `insert` file sets its own character set and mode and restores the mode; with `time_zone` it sets
+    /// that too.
     #[schemars(extend("default" = "csv"))]
     format: Option<Format>,
     /// Name of the file, without the ending; by default from `db` and `table`.
@@ -532,8 +533,8 @@ enum EditChange {
         key: JsonRow,
         /// The row as it was shown; omitted columns are not compared.
         old: Option<JsonRow>,
-        /// UNIX_TIMESTAMP() of TIMESTAMP columns when the row was read; distinguishes the two autumn hours with the same
-        /// clock time.
+        /// UNIX_TIMESTAMP() of TIMESTAMP columns when the row was read; distinguishes the two autumn hours with the
+        /// same clock time.
         moments: Option<JsonRow>,
         /// The new values; may change the key.
         new: NewRow,

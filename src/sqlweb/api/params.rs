@@ -24,7 +24,7 @@ impl Fields {
         }
     }
 
-    /// Members that come another way.
+    /// Members from elsewhere, such as a query.
     pub(crate) fn from_members(members: Map<String, Value>) -> Self {
         Self {
             members,
@@ -32,12 +32,12 @@ impl Fields {
         }
     }
 
-    /// A member of any kind, which is no more there then.
+    /// Removes a member of any kind and returns it.
     pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
         self.members.remove(name)
     }
 
-    /// A text that must be there and not empty.
+    /// A required text, which must not be empty.
     pub(crate) fn required(&mut self, name: &str) -> String {
         match self.text(name) {
             Some(text) if !text.is_empty() => return text,
@@ -47,13 +47,13 @@ impl Fields {
         String::new()
     }
 
-    /// A text, or nothing when it is absent, null or empty.
+    /// An optional text; `None` if it is absent, null or empty.
     pub(crate) fn optional(&mut self, name: &str) -> Option<String> {
         self.text(name).filter(|text| !text.is_empty())
     }
 
-    /// A text that may be empty, or nothing when it is absent or null. Servers end some names at a NUL and others not, so
-    /// none may hold one.
+    /// A text that may be empty; `None` if it is absent or null. Servers cut off only some names at a NUL, so no text
+    /// may contain one.
     pub(crate) fn text(&mut self, name: &str) -> Option<String> {
         match self.members.get(name) {
             None | Some(Value::Null) => None,
@@ -93,7 +93,7 @@ impl Fields {
         zone
     }
 
-    /// A whole number of 0 or more, or nothing when it is absent or null.
+    /// A whole number of 0 or more; `None` if it is absent or null.
     pub(crate) fn count(&mut self, name: &str) -> Option<u64> {
         match self.members.get(name) {
             None | Some(Value::Null) => None,
@@ -107,7 +107,7 @@ impl Fields {
         }
     }
 
-    /// A list of texts; empty when it is absent or null.
+    /// A list of texts; empty if it is absent or null.
     pub(crate) fn names(&mut self, name: &str) -> Vec<String> {
         let listed = match self.members.get(name) {
             None | Some(Value::Null) => return Vec::new(),
@@ -122,7 +122,7 @@ impl Fields {
         })
     }
 
-    /// True or false; `default` when it is absent or null.
+    /// True or false; `default` if it is absent or null.
     pub(crate) fn flag(&mut self, name: &str, default: bool) -> bool {
         match self.members.get(name) {
             None | Some(Value::Null) => default,
@@ -134,12 +134,12 @@ impl Fields {
         }
     }
 
-    /// Records that a field is wrong in a way of its own.
+    /// Records an error in a sentence of its own.
     pub(crate) fn refuse(&mut self, what: &str) {
         self.wrong.push(what.to_owned());
     }
 
-    /// Records what is wrong with the field `name` unless something was already.
+    /// Records an error of the field `name`, unless it already has one.
     pub(crate) fn refuse_once(&mut self, name: &str, what: &str) {
         let field = format!("'{name}'");
         if !self.wrong.iter().any(|wrong| wrong.starts_with(&field)) {
@@ -147,7 +147,7 @@ impl Fields {
         }
     }
 
-    /// 400 with everything that was wrong.
+    /// Fails with status 400 and all recorded errors, if any.
     pub(crate) fn done(self) -> Result<(), ApiError> {
         if self.wrong.is_empty() {
             Ok(())

@@ -1,4 +1,4 @@
-//! `POST /api/query`, `/api/cancel` and `/api/session/close`.
+//! `POST /api/query`, `/api/cancel`, `/api/session/resume` and `/api/session/close`.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -38,13 +38,13 @@ fn read(service: &Service, request: &Request) -> Result<(Job, Option<u64>), ApiE
     Ok((job, limit))
 }
 
-/// The members that a query and an export share.
+/// Reads the members that a query and an export share.
 pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> Job {
     let sql = fields.required("sql");
     job_of(service, request, fields, sql)
 }
 
-/// Makes a job of a text from elsewhere.
+/// Reads the members that all jobs share, for a text from elsewhere.
 pub(super) fn job_of(
     service: &Service,
     request: &Request,
@@ -101,7 +101,8 @@ fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64
     }
 }
 
-/// Only a procedure or a compound statement returns several result sets, and those do not pass the gate.
+/// True if the gate refuses `sql`: only procedures and compound statements return several result sets, and it refuses
+/// both.
 fn may_return_several(service: &Service, sql: &str) -> bool {
     !service.options.readonly && gate::check(sql, &service.info().dialect).is_err()
 }
@@ -132,7 +133,7 @@ pub(super) struct SessionState {
     open: bool,
 }
 
-/// Stops the visitor's statement of the given id.
+/// Stops the visitor's statement with the requested id.
 pub(crate) fn cancel(service: &Arc<Service>, request: Request) {
     let asked = Fields::of(&request).and_then(|mut fields| {
         let id = fields.required("query_id");
@@ -148,7 +149,7 @@ pub(crate) fn cancel(service: &Arc<Service>, request: Request) {
     request.respond(response.unwrap_or_else(|error| Response::error(&error)));
 }
 
-/// A page that was loaded again asks what there is of its session.
+/// Tells a reloaded page the state of its session.
 pub(crate) fn resume_session(service: &Arc<Service>, request: Request) {
     let asked = Fields::of(&request).and_then(|mut fields| {
         let session = fields.required("session");
@@ -168,11 +169,10 @@ pub(crate) fn resume_session(service: &Arc<Service>, request: Request) {
     request.respond(response.unwrap_or_else(|error| Response::error(&error)));
 }
 
-/// Stops what a closed tab was running and lets go of its connection, or, where its page may be on its way back, of that
-/// in a while.
+/// Stops the statements of a closed tab and closes its session: at once, or later if its page may only be reloading.
 pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
     let asked = Fields::of(&request).and_then(|mut fields| {
-        // Statements without a session would all be meant by an empty one.
+        // An empty one would mean all statements without a session.
         let session = fields.required("session");
         let is_leaving = fields.flag("leaving", false);
         fields.done().map(|()| (session, is_leaving))

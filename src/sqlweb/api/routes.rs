@@ -1,4 +1,4 @@
-//! The plugin's HTTP API: which path is answered by what.
+//! The routes of the HTTP API, the check that a visitor may use them, sign-in, and the handlers of info and catalogue.
 
 use std::sync::Arc;
 
@@ -20,19 +20,19 @@ use crate::sqlweb::options::Target;
 use crate::sqlweb::service::Service;
 use crate::sqlweb::visitors::RequestSender;
 
-/// Where a code is exchanged for a cookie.
+/// Path at which a code is exchanged for a cookie.
 const AUTH: &str = "/auth";
-/// Sign-in path as the links of sites name it.
+/// Sign-in path in the links of sites.
 const SITE_AUTH: &str = "/.postern/auth";
 
-/// Facts of the server, which an open page asks for all the time.
+/// Path of the server's facts, which an open page requests all the time.
 const INFO: &str = "/api/info";
 
-/// Routes that run a script or take files into rows; their bodies are streamed.
+/// Paths whose bodies are streamed, since they contain scripts or files.
 const SCRIPT: &str = "/api/script";
 const EDIT: &str = "/api/edit";
 
-/// Everything a web client answers, to those who have signed in where it is invisible.
+/// All routes of a web client; in invisible mode only for visitors who have signed in.
 pub(crate) struct Routes {
     service: Arc<Service>,
     router: Router,
@@ -79,10 +79,8 @@ impl Routes {
             router,
         }
     }
-}
 
-impl Routes {
-    /// Notes that a visitor who may be here asks for something; what a page is made of does not count.
+    /// Counts a request of a visitor who has access; the files of a page do not count.
     fn note(&self, request: &Request) -> Option<VisitorPresence<String>> {
         let statements = self.service.statements()?;
         let path = request.path();
@@ -98,7 +96,7 @@ impl Handler for Routes {
     fn handle(&self, mut request: Request) {
         log_request(&request);
         let _visit = self.note(&request);
-        // Neither at a new sign-in, nor with an answer that a cache between here and there may keep.
+        // Only with answers that no cache keeps, and not at a new sign-in.
         let is_post = *request.method() == Method::Post && request.path().starts_with("/api/");
         if is_post || request.path() == INFO {
             let access = self.service.access.as_ref();
@@ -116,7 +114,7 @@ impl Handler for Routes {
     }
 }
 
-/// Without the query, which may hold the authorization code, and without the ticket of a download.
+/// Logs a request without its query, which may contain the authorization code, and without the ticket of a download.
 fn log_request(request: &Request) {
     let path = match request.path() {
         path if path.starts_with("/api/export/") => "/api/export/…",
@@ -129,7 +127,7 @@ fn log_request(request: &Request) {
     );
 }
 
-/// The sign-in page, what it is made of, and whoever has signed in.
+/// True for the sign-in page, its files, and visitors who have signed in.
 fn may_pass(access: &Auth, request: &Request) -> bool {
     let path = request.path();
     let of_the_page =
@@ -155,7 +153,7 @@ fn over(request: Request) {
     request.respond(Response::error(&over));
 }
 
-/// The sign-in page, and the exchange of a code: from the link (`?code=`), the page's form, or JSON.
+/// Answers the sign-in page, or exchanges a code from the link (`?code=`), the page's form, or JSON.
 fn auth(service: &Arc<Service>, request: Request) {
     let Some(access) = &service.access else {
         return request.respond(Response::redirect(303, "/"));
@@ -247,7 +245,7 @@ enum Mode {
     ReadWrite,
 }
 
-/// From memory alone, so that it answers at once whatever the database does.
+/// Answers from memory alone, so that it does not wait for the database.
 fn info(service: &Arc<Service>, request: Request) {
     let info = service.info();
     let writes = service.connector.write_state();
@@ -278,7 +276,7 @@ fn info(service: &Arc<Service>, request: Request) {
     }));
 }
 
-/// A question to the catalogue, with the values of at most two parameters.
+/// Query of the catalogue, with the values of at most two parameters.
 type Ask = fn(&mut mysql::Conn, &str, &str) -> Result<Response, DbError>;
 
 fn databases(service: &Arc<Service>, request: Request) {
@@ -299,7 +297,7 @@ fn schema(service: &Arc<Service>, request: Request) {
     catalogue_answer(service, request, ask, &["db", "table"]);
 }
 
-/// Asks the catalogue on a thread of its own, with the named parameters, each of which must be there.
+/// Queries the catalogue on a thread of its own, with the named parameters, all of which are required.
 fn catalogue_answer(
     service: &Arc<Service>,
     request: Request,
@@ -331,7 +329,7 @@ fn catalogue_answer(
     });
 }
 
-/// An unknown database or table is 404, one that the account may not see 403.
+/// Sets the status 404 for an unknown database or table, and 403 for one that the account may not see.
 fn found_status(mut error: ApiError) -> ApiError {
     error.status = match error.errno() {
         // ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME

@@ -1,4 +1,5 @@
-//! `POST /api/script`: the statements of a body of any size, one after another in a session, and how each ended.
+//! `POST /api/script`: runs the statements of a body of any size one after another in a session, and reports each
+//! result.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::rc::Rc;
@@ -15,8 +16,7 @@ use serde_json::{Map, json};
 
 use super::params::Fields;
 use super::query;
-use super::script_body::script_of;
-use super::script_body::{ScriptProgress, SharedBody};
+use super::script_body::{ScriptProgress, SharedBody, script_of};
 use crate::http::{CancelToken, Request, Response, ResponseHead};
 use crate::net::in_words;
 use crate::sqlweb::conn::RunningEntry;
@@ -31,22 +31,29 @@ use crate::sqlweb::record_sql;
 use crate::sqlweb::results::{Done, TextRow, Warning};
 use crate::sqlweb::service::Service;
 
-/// Outcomes held back before they are sent, in bytes, and for how long: most statements take less than sending costs.
+/// Bytes and time that results are held back before they are sent: most statements cost less than sending.
 const FULL: usize = 16 << 10;
 const PROMPT: Duration = Duration::from_millis(50);
 
-/// From this size on, in bytes, a statement is compared with what the server takes. Default 1 MiB, the least that a
-/// server's `max_allowed_packet` is in practice.
+/// Size in bytes from which a statement is compared with the server's `max_allowed_packet`. Default 1 MiB, the smallest
+/// value of that in practice.
 const LARGE: usize = 1 << 20;
 
-/// The variable that says how quotes and backslashes are read, and the longest text that is searched for it, in bytes.
+/// The variable that decides the meaning of quotes and backslashes, and the longest text that is searched for it, in
+/// bytes.
 const MODE: &[u8] = b"sql_mode";
 const LONGEST_SETTING: usize = 64 << 10;
 
-/// Where a script names its session: it is secret, and an address is not.
+/// Header with a script's session, which is secret, so it is not in the address.
 const SESSION: &str = "postern-session";
 
-/// How a statement of a script ended, as a line of the answer.
+/// Number in the next session of a script that names none; no request can name such a session.
+static NEXT_SESSION: AtomicU64 = AtomicU64::new(0);
+
+/// Status of a statement that had no connection or lost it.
+const CONNECTION_LOST: u16 = 502;
+
+/// Result of a statement of a script, as a line of the answer.
 #[derive(Default, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub(super) struct ScriptLine {
@@ -101,8 +108,8 @@ pub(super) struct ScriptEnd<'a> {
     /// True if it was cancelled.
     cancelled: bool,
     /// If the rest of the script could not be read: 413 for a statement that is too long, in read-only mode and for
-    /// visitors over 4 MiB, for those 408 if none ended for two minutes, and 429 if too many scripts are being read that
-    /// are large or whose first statement has not arrived, or if 500 statements of it have failed.
+    /// visitors over 4 MiB, for those 408 if none ended for two minutes, and 429 if too many scripts are being read
+    /// that are large or whose first statement has not arrived, or if 500 statements of it have failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<u16>,
     /// The delimiter of statements at that point.
@@ -223,9 +230,6 @@ fn form_of(request: &Request) -> Result<ScriptForm, ApiError> {
     }
 }
 
-/// Sessions of scripts that name none: what no other request can name.
-static NEXT_SESSION: AtomicU64 = AtomicU64::new(0);
-
 fn answer(service: &Arc<Service>, request: Request, mut job: Job, options: &ScriptOptions) {
     if !job.owner.session.is_empty() {
         return run(service, request, job, options);
@@ -284,7 +288,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
     entry.running.end();
     let sent = ended.and_then(|()| run.send());
     let out = run.out;
-    // Before the answer is over: whoever has it may use the id again.
+    // Before the answer ends, since its reader may then use the id again.
     drop(entry);
     match sent {
         Ok(()) => out.finish(),
@@ -297,24 +301,24 @@ struct ScriptRun<'a> {
     service: &'a Arc<Service>,
     client: &'a CancelToken,
     entry: &'a RunningEntry<'a>,
-    /// With the text of the statement under way.
+    /// The job, with the text of the current statement.
     job: Job,
     out: LazyStream,
     /// Lines to send.
     lines: Vec<u8>,
     sent_at: Instant,
-    /// Of the statement under way, from 1.
+    /// Number of the current statement, from 1.
     number: u64,
     failed: u64,
-    /// Statements that the server refused together with the beginning of a block before them.
+    /// Number of statements that the server refused together with an unended block before them.
     swallowed: u64,
-    /// True if the connection is gone: what would follow belongs to a session that is lost.
+    /// True if the connection was lost, and the session with it, so that nothing more is run.
     is_over: bool,
-    /// The line of the command that ended the script.
+    /// Line of the `exit` command that ended the script.
     exited_in: Option<u64>,
     /// Line and message of the statement that failed last.
     last_failed: (u64, String),
-    /// The server's `max_allowed_packet`, once it was asked for.
+    /// The server's `max_allowed_packet`, once it has been asked.
     packet: Option<usize>,
     progress: Rc<ScriptProgress>,
     /// True once a statement has named the `sql_mode`.
@@ -322,7 +326,7 @@ struct ScriptRun<'a> {
 }
 
 impl ScriptRun<'_> {
-    /// Runs all, statements of at most `most` bytes; fails where the client has gone.
+    /// Runs all statements, each of at most `most` bytes; fails if the client has left.
     fn all(&mut self, body: impl Read, options: &ScriptOptions, most: usize) -> io::Result<()> {
         let dialect = self.service.info().dialect.clone();
         let mut script = Script::new(body, options.form, dialect, &options.delimiter, most);
@@ -373,19 +377,19 @@ impl ScriptRun<'_> {
         })
     }
 
-    /// Goes on to split as the session reads now.
+    /// Adapts the splitting of statements to the session's current `sql_mode`.
     fn follow<R: Read>(&self, script: &mut Script<R>, options: &ScriptOptions) {
         if options.form == ScriptForm::Lines || self.service.options.readonly {
             return;
         }
-        // The next statement will say what is wrong.
+        // An error is left to the next statement, which will meet it too.
         if let Ok(dialect) = dialect_now(self.service, &self.job, self.entry) {
             script.follow(dialect);
         }
     }
 
-    /// True if the statement that was run last may have changed the session's `sql_mode`. What is prepared, in a variable
-    /// or not, has come with that word in it.
+    /// True if the last statement may have changed the session's `sql_mode`. A prepared statement that changes it had
+    /// that word in an earlier statement.
     fn check_mode_changed(&mut self) -> bool {
         let sql = self.job.sql.as_bytes();
         let names = sql.len() <= LONGEST_SETTING
@@ -394,7 +398,7 @@ impl ScriptRun<'_> {
         names || self.has_met_mode && matches!(record_sql::kind(&self.job.sql), "EXECUTE" | "CALL")
     }
 
-    /// Tells the answer to a line that is a command to this program.
+    /// Writes the result of a console command to `line`.
     fn command(
         &mut self,
         statement: &ScriptStatement,
@@ -418,7 +422,7 @@ impl ScriptRun<'_> {
         }
     }
 
-    /// Reason that the script ended before its end, in a word and in a sentence.
+    /// Reason that the script stopped before its end, as a word and as a sentence.
     fn stopped(
         &self,
         trouble: Option<&io::Error>,
@@ -481,7 +485,7 @@ impl ScriptRun<'_> {
         line.kind = record_sql::kind(&self.job.sql);
         match outcome {
             Ok(completed) => {
-                // From here on the session is where the script leads it.
+                // From now on the script itself chooses the session's database.
                 self.job.db = None;
                 line.affected_rows = Some(sink.done.affected_rows);
                 line.last_insert_id = Some(sink.done.last_insert_id);
@@ -505,7 +509,8 @@ impl ScriptRun<'_> {
         }
     }
 
-    /// Says what a block without its end has taken with it: a server that cannot read a text runs nothing of it.
+    /// Adds to the error the number of statements behind an unended block: the server runs none of a text it cannot
+    /// parse.
     fn explain_unended(&mut self, error: &mut ApiError) {
         // ER_PARSE_ERROR
         if error.errno() != Some(1064) || self.job.is_delimited {
@@ -520,13 +525,13 @@ impl ScriptRun<'_> {
         }
     }
 
-    /// Tells that too much of a script has failed where strangers may be here.
+    /// True if too many statements of a script on a shared web client have failed.
     fn is_hopeless(&self) -> bool {
         self.failed >= FAILURES_SHARED && self.service.is_shared()
     }
 
-    /// Checks if the server takes a statement of that size. It would close the connection at a larger one, and the
-    /// transaction would be lost with it.
+    /// Checks that the server accepts a statement of that size. It would close the connection at a larger one, which
+    /// would lose the transaction.
     fn fits(&mut self) -> Result<(), ApiError> {
         let size = self.job.size();
         if size < LARGE {
@@ -587,16 +592,13 @@ fn too_many_failures() -> io::Error {
     io::Error::new(ErrorKind::ResourceBusy, why)
 }
 
-/// The status of a statement with which its connection ended, or for which none could be had.
-const CONNECTION_LOST: u16 = 502;
-
-/// Statements of the script behind the one that it stopped at.
+/// Number of statements behind the one that the script stopped at.
 fn left<R: Read>(script: &mut Script<R>, options: &ScriptOptions) -> u64 {
     let next = || script.next(options.is_part).ok().flatten();
     std::iter::from_fn(next).map(|_| 1).sum()
 }
 
-/// The status of a script that cannot be read on.
+/// Status of a script that cannot be read further.
 fn status(error: &io::Error) -> u16 {
     match error.kind() {
         ErrorKind::FileTooLarge => 413,
@@ -612,7 +614,7 @@ fn mib(bytes: usize) -> f64 {
     f64::from(u32::try_from(hundredths).unwrap_or(u32::MAX)) / 100.0
 }
 
-/// Counts rows and lets them go.
+/// Counts rows and discards them.
 #[derive(Default)]
 struct RowCounter {
     rows: Option<u64>,

@@ -1,4 +1,5 @@
-//! The bytes of a script, out of what it comes in: gzip and UTF-16, each told by its first bytes and never by a name.
+//! The body of a script: the owner's is unpacked (gzip and UTF-16, each recognized by its first bytes, never by a
+//! name), a shared web client's is read with limits.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -12,17 +13,23 @@ use crate::sqlweb::limits::{SCRIPTS, SCRIPTS_OF_ONE};
 use crate::sqlweb::visitors::Use;
 use crate::sync::{Permit, Permits};
 
-/// The first bytes of a gzip file (RFC 1952 section 2.3) that is deflated.
+/// First bytes of a deflated gzip file (RFC 1952 section 2.3).
 const GZIP: &[u8] = &[0x1f, 0x8b, 8];
 
-/// Byte order marks of UTF-16, little and big end first.
+/// Byte order marks of UTF-16, little and big endian.
 const LITTLE: &[u8] = &[0xff, 0xfe];
 const BIG: &[u8] = &[0xfe, 0xff];
 
 /// Bytes that are decoded at once.
 const PIECE: usize = 32 << 10;
 
-/// The script in `body`, decompressed and, where it is UTF-16, as UTF-8; all else comes as it is.
+/// Bytes of a script before it is counted as a large one.
+const SMALL: usize = 64 << 10;
+
+/// Time for the next statement to arrive: enough for the longest one at 35 KB a second.
+const STATEMENT_TIME: Duration = crate::limits::STATEMENT_TIME;
+
+/// Reads the script in `body`, decompressed, and from UTF-16 to UTF-8; other bytes are unchanged.
 pub(super) fn script_of<'a>(body: impl Read + 'a) -> Box<dyn Read + 'a> {
     opened(body).unwrap_or_else(|error| Box::new(Failed(Some(error))))
 }
@@ -71,7 +78,7 @@ fn as_utf8<'a>(start: &[u8], body: Box<dyn Read + 'a>) -> Box<dyn Read + 'a> {
     })
 }
 
-/// Reads unpacked bytes, with errors that say so.
+/// Reads unpacked bytes, with errors that name gzip.
 struct Unpacked<R>(MultiGzDecoder<R>);
 
 impl<R: Read> Read for Unpacked<R> {
@@ -135,29 +142,20 @@ impl<R: Read> Read for FromUtf16<R> {
     }
 }
 
-// The body of a script of a shared web client: how many are waited for at once that are large or have no whole statement
-// yet, and how long each may keep a statement open.
-
-/// Bytes of a script before it is counted as a large one.
-const SMALL: usize = 64 << 10;
-
-/// Time that the next statement may be on its way: the longest one takes so long at 35 KB a second.
-const STATEMENT_TIME: Duration = crate::limits::STATEMENT_TIME;
-
-/// Progress of a script, known to its body and to the code that runs it.
+/// Progress of a script, shared by its body and the code that runs it.
 pub(super) struct ScriptProgress {
-    /// When the one before the next statement ended.
+    /// End of the previous statement.
     since: Cell<Instant>,
-    /// Bytes read, as far as a `usize` counts.
+    /// Number of bytes read.
     read: Cell<usize>,
     /// Set once its first statement is whole.
     has_begun: Cell<bool>,
-    /// That it is counted, while it is.
+    /// Permits of a script that is large or has no whole statement yet.
     permits: RefCell<Vec<Permit>>,
 }
 
 impl ScriptProgress {
-    /// Nothing has been read.
+    /// Progress of a script of which nothing has been read.
     pub(super) fn new() -> Rc<Self> {
         Rc::new(Self {
             since: Cell::new(Instant::now()),
@@ -167,7 +165,7 @@ impl ScriptProgress {
         })
     }
 
-    /// A statement is whole: a small script is waited for no more.
+    /// Notes that a statement is complete; a small script then needs no permits.
     pub(super) fn mark_statement_read(&self) {
         self.has_begun.set(true);
         if !self.must_count() {
@@ -175,7 +173,7 @@ impl ScriptProgress {
         }
     }
 
-    /// The next one may be waited for from now on.
+    /// Restarts the time for the next statement.
     pub(super) fn restart_timeout(&self) {
         self.since.set(Instant::now());
     }
@@ -185,12 +183,13 @@ impl ScriptProgress {
     }
 }
 
-/// The body. Reading fails with [`ErrorKind::ResourceBusy`] where too many are read that have not begun or are large, and
-/// with [`ErrorKind::TimedOut`] where no statement has ended for too long.
+/// Body of a script of a shared web client. Reading fails with [`ErrorKind::ResourceBusy`] if too many scripts are
+/// being read that are large or have no whole statement yet, and with [`ErrorKind::TimedOut`] if no statement has ended
+/// for too long.
 pub(super) struct SharedBody<'a, R> {
     pub(super) body: R,
     pub(super) progress: Rc<ScriptProgress>,
-    /// Such scripts of all.
+    /// Permits for such scripts of all visitors.
     pub(super) scripts: &'a Permits,
     pub(super) uses: Option<Use>,
 }

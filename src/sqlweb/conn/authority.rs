@@ -1,9 +1,9 @@
-//! Whose certificates are trusted.
+//! Trusted certificate authorities, and the TLS settings of `--tls` for connections that do not use the driver's TLS.
 //!
-//! With `--tls verify-ca` the server's must come from the authority in `SSL_CERT_FILE`, whatever name it is for. The
-//! driver (mysql 28) trusts the public authorities beside that one, whatever it is told, and with the name left out the
-//! certificate of any web site would do. So the process has algorithms that verify no signature of a public authority
-//! while such a connection is signed in.
+//! With `--tls verify-ca` the server's certificate must come from the authority in `SSL_CERT_FILE`; its name is not
+//! checked. The driver (mysql 28) always trusts the public authorities too, so that the certificate of any web site
+//! would pass. So the process installs algorithms that verify no signature of a public authority while such a
+//! connection signs in.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -23,13 +23,16 @@ use crate::net::{certificate, in_words};
 use crate::sqlweb::error::{DbError, io_sentence};
 use crate::sqlweb::options::TlsMode;
 
+/// Message if `--tls verify-ca` has no authority.
+const NO_AUTHORITY: &str = "--tls verify-ca needs the authority's certificate in SSL_CERT_FILE";
+
 thread_local! {
-    /// True if the handshake on this thread is one that no public authority may vouch for.
+    /// True if no public authority may vouch for the handshake on this thread.
     static WITHOUT_PUBLIC: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `sign_in`, whose TLS handshake happens on this thread, without the public authorities; `None` where the process
-/// already has algorithms of somebody else's.
+/// Runs `sign_in`, whose TLS handshake happens on this thread, without the public authorities; `None` if the process
+/// already has other algorithms.
 pub(super) fn without_public<T>(sign_in: impl FnOnce() -> T) -> Option<T> {
     if !is_installed() {
         return None;
@@ -40,7 +43,7 @@ pub(super) fn without_public<T>(sign_in: impl FnOnce() -> T) -> Option<T> {
     Some(outcome)
 }
 
-/// The driver takes the algorithms from the process's default, which can be set once.
+/// Installs the algorithms as the process's default, from which the driver takes them; this can be done once.
 fn is_installed() -> bool {
     static INSTALLED: OnceLock<bool> = OnceLock::new();
     *INSTALLED.get_or_init(|| provider().install_default().is_ok())
@@ -54,12 +57,12 @@ fn provider() -> CryptoProvider {
         watched
     };
     let algorithms = &mut provider.signature_verification_algorithms;
-    // Leaked once a process.
+    // Leaked once per process.
     algorithms.all = Vec::leak(algorithms.all.iter().map(watched).collect());
     provider
 }
 
-/// An algorithm that knows no public authority where [`WITHOUT_PUBLIC`] says so.
+/// An algorithm that rejects public authorities while [`WITHOUT_PUBLIC`] is set.
 #[derive(Debug)]
 struct Watched(&'static dyn SignatureVerificationAlgorithm);
 
@@ -85,16 +88,15 @@ impl SignatureVerificationAlgorithm for Watched {
     }
 }
 
-/// True if `key` is a public authority's: it ends what is kept of one (SubjectPublicKeyInfo, RFC 5280 section 4.1), or is
-/// all of that.
+/// True if `key` is a public authority's: its SubjectPublicKeyInfo (RFC 5280 section 4.1), or the end of that.
 pub(super) fn is_public(key: &[u8]) -> bool {
     webpki_roots::TLS_SERVER_ROOTS
         .iter()
         .any(|authority| authority.subject_public_key_info.ends_with(key))
 }
 
-/// Fails where the certificates to trust cannot be read, since the driver would not say which file that was, and where
-/// the name does not count and no authority is named.
+/// Fails if the trusted certificates cannot be read, since the driver's error would not name the file, and if
+/// `--tls verify-ca` has no authority.
 pub(super) fn check_trust_store(tls: TlsMode) -> Result<(), DbError> {
     if tls == TlsMode::VerifyCa && certificate::file_from_environment().is_none() {
         return Err(DbError::Tls(NO_AUTHORITY.into()));
@@ -111,10 +113,7 @@ pub(super) fn check_trust_store(tls: TlsMode) -> Result<(), DbError> {
     })
 }
 
-/// Message if the name does not count and no authority is named.
-const NO_AUTHORITY: &str = "--tls verify-ca needs the authority's certificate in SSL_CERT_FILE";
-
-/// Returns the settings for `--tls`, as the driver has them.
+/// Returns the settings for `--tls`, equal to the driver's.
 pub(super) fn tls_config(mode: TlsMode) -> Result<Arc<ClientConfig>, DbError> {
     let provider = Arc::new(ring::default_provider());
     let failed = |error: &dyn std::fmt::Display| DbError::Tls(error.to_string());
@@ -154,7 +153,7 @@ fn roots(mode: TlsMode) -> Result<RootCertStore, DbError> {
     Ok(roots)
 }
 
-/// Where the name does not count, a public authority in a file of many would vouch for any web site.
+/// Removes public authorities from a file of many: without a check of the name they would vouch for any web site.
 fn drop_public(roots: &mut RootCertStore) {
     let is_own = |one: &TrustAnchor<'_>| !is_public(&one.subject_public_key_info);
     roots.roots.retain(is_own);

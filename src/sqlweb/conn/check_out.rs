@@ -1,4 +1,4 @@
-//! Which connection a statement runs on: one of its own session, or any that was made clean.
+//! Checkout of the connection for a statement: its session's, or any clean one; and its return.
 
 use std::time::Duration;
 
@@ -12,31 +12,31 @@ use crate::sqlweb::limits::{CONNECTIONS_OF_ONE, MAX_CONNECTIONS};
 use crate::sqlweb::visitors::Use;
 use crate::sync::Permit;
 
-/// Connections that give way to a new one before that is refused: others may be quicker to take their places.
+/// Number of connections to close for a new one before that is refused, since others may take the freed places first.
 const MAX_EVICTIONS: usize = 4;
 
-/// Pause before a server is asked again that has too many connections, how often it is, and for how many of those turns
-/// one that has given way may still be counted: a second in all.
+/// Pause before a server with too many connections is tried again, number of tries (one second in all), and number of
+/// tries per closed connection, which the server may still count for a moment.
 const LIMIT_PAUSE: Duration = Duration::from_millis(10);
 const LIMIT_TURNS: usize = 100;
 const LIMIT_TURNS_OF_ONE: usize = 25;
 
 /// Request for a connection.
 pub(crate) struct CheckoutRequest<'a> {
-    /// The session and visitor; an empty session is none.
+    /// The session and visitor; an empty session means none.
     pub(crate) owner: &'a StatementOwner,
-    /// The database to be in.
+    /// The wanted current database.
     pub(crate) database: Option<&'a str>,
-    /// The database that the statement itself enters, and does nothing else: it leaves the one the session was in.
+    /// The new database of a statement that only changes the database.
     pub(crate) enters: Option<&'a str>,
-    /// The statement, which holds the connection from the first word on it.
+    /// The statement, which holds the connection from now on.
     pub(crate) running: &'a RunningStatement,
-    /// Use of the visitor, where that is counted.
+    /// Use of the visitor, if it is counted.
     pub(crate) uses: Option<&'a Use>,
 }
 
 impl SessionPool {
-    /// A connection as `wanted`, alive, speaking UTF-8, in the wanted database.
+    /// A live connection for `wanted`, set to UTF-8, in the wanted database.
     pub(crate) fn check_out(&self, wanted: &CheckoutRequest<'_>) -> Result<Lease<'_>, DbError> {
         let mut lease = if wanted.owner.session.is_empty() {
             self.spare(wanted)?
@@ -68,7 +68,7 @@ impl SessionPool {
                 return Ok(lease);
             };
             wanted.running.hold(&idle.conn.socket);
-            // In read-only mode it was made as new when it came back.
+            // In read-only mode it was reset when it was given back.
             if self.is_current(&idle.conn)
                 && idle.check_alive()
                 && (self.stateless || self.renew(&mut idle.conn).is_ok())
@@ -80,12 +80,12 @@ impl SessionPool {
         }
     }
 
-    /// True if it is of the account as that is called now.
+    /// True if its user is the account's current name.
     fn is_current(&self, conn: &DbConn) -> bool {
         conn.user == self.connector.user()
     }
 
-    /// One more connection of the visitor's; at the cap an idle one of their own, with nothing at stake, gives way.
+    /// Permit for one more connection of the visitor; at the cap, an idle one of theirs without state is closed for it.
     fn of_visitor(&self, wanted: &CheckoutRequest<'_>) -> Result<Option<Permit>, DbError> {
         let Some(Use {
             connections: permits,
@@ -109,14 +109,14 @@ impl SessionPool {
         Err(DbError::VisitorBusy)
     }
 
-    /// A connection as new; where sessions hold nothing it was made so when it came back.
+    /// Resets a connection.
     fn renew(&self, conn: &mut DbConn) -> Result<(), DbError> {
         conn.reset()?;
         conn.forget_state();
         self.connector.make_clean(conn)
     }
 
-    /// A new connection; where the cap is reached, one that nobody misses gives way.
+    /// A new connection; at the cap, an idle one without state is closed for it.
     fn fresh(&self, wanted: &CheckoutRequest<'_>) -> Result<DbConn, DbError> {
         let most = Use::most_of(wanted.uses, MAX_CONNECTIONS);
         for _ in 0..MAX_EVICTIONS {
@@ -129,8 +129,8 @@ impl SessionPool {
         Err(DbError::Busy)
     }
 
-    /// Connects after the server has refused one more: an account that may have few shares one between the sessions and
-    /// the catalogue. A server counts one for a moment after it was closed.
+    /// Connects after the server has refused one more. With an account that may have few, sessions and catalogue must
+    /// share connections. A server still counts one for a moment after it was closed.
     fn fresh_at_limit(&self, most: usize, mut refusal: DbError) -> Result<DbConn, DbError> {
         for turn in 0..LIMIT_TURNS {
             if turn % LIMIT_TURNS_OF_ONE == 0 {
@@ -145,7 +145,7 @@ impl SessionPool {
         Err(refusal)
     }
 
-    /// Closes a spare connection, or else that of the session which was idle for longest and has nothing at stake.
+    /// Closes a spare connection, or else that of the longest idle session without state.
     fn evict_one(&self) -> bool {
         self.take_spare(|_| true).is_some() || self.evict_session(|_| true)
     }
@@ -154,7 +154,7 @@ impl SessionPool {
         let turn = self.take_turn(wanted.owner)?;
         let mut lease = Lease::new(self, Some(wanted.owner.clone()));
         match turn {
-            // Remembered where no connection can be had.
+            // Remembered in case no connection is available.
             SessionTurn::New(database) => lease.database = database,
             SessionTurn::Idle(mut idle) => {
                 lease.database = idle.database.take();
@@ -191,7 +191,7 @@ impl SessionPool {
     }
 }
 
-/// The database that a session was in cannot be entered any more. Elsewhere its statement would mean something else.
+/// Error if a session's database cannot be entered any more; in another one its statement could mean something else.
 fn no_more(database: &str, error: DbError) -> DbError {
     match error {
         DbError::Statement(mut error) => {
@@ -205,13 +205,13 @@ fn no_more(database: &str, error: DbError) -> DbError {
     }
 }
 
-/// A connection in use. Dropped without [`Lease::give_back`] it is closed.
+/// A connection in use, which is closed if it is dropped without [`Lease::give_back`].
 pub(crate) struct Lease<'a> {
     sessions: &'a SessionPool,
     owner: Option<StatementOwner>,
     conn: Option<DbConn>,
-    /// The current database, where it is known for certain. A session's is not entered again then: that would be a
-    /// statement between two of the session's, which `ROW_COUNT()` shows.
+    /// The current database, if it is certain. It is then not entered again, since a statement between two of the
+    /// session's shows in `ROW_COUNT()`.
     pub(super) database: Option<String>,
 }
 
@@ -236,17 +236,17 @@ impl<'a> Lease<'a> {
         self.conn = Some(conn);
     }
 
-    /// The statement that follows may change the current database; answers which one it is.
+    /// Returns and forgets the current database, before a statement that may change it.
     pub(crate) fn lose_track(&mut self) -> Option<String> {
         self.database.take()
     }
 
-    /// The current database is known again.
+    /// Sets the known current database.
     pub(crate) fn keep_track(&mut self, database: Option<String>) {
         self.database = database;
     }
 
-    /// The failure of a statement on this connection, with what else was lost with it.
+    /// Adds to the failure of a statement the state that the session lost with it.
     pub(crate) fn explain(&self, error: DbError) -> DbError {
         let held = self.conn.as_ref().and_then(DbConn::held);
         match held.filter(|_| self.owner.is_some()) {
@@ -269,7 +269,7 @@ impl<'a> Lease<'a> {
         Ok(())
     }
 
-    /// Keeps the connection for the next statement when `outcome` left it usable; that of `running` has ended.
+    /// Keeps the connection for the next statement if `outcome` left it usable, and marks `running` as ended.
     pub(crate) fn give_back<T>(self, outcome: &Result<T, DbError>, running: &RunningStatement) {
         self.give_back_after(outcome.as_ref().err(), running);
     }
@@ -281,12 +281,12 @@ impl<'a> Lease<'a> {
         let missed = held.filter(|_| running.was_left());
         let lasts = owner.is_some() && !self.sessions.stateless;
         let conn = conn.and_then(|conn| self.usable(conn, error, lasts));
-        // From here on the connection is another statement's.
+        // From now on the connection may be another statement's.
         running.end();
         self.sessions.put_back(owner, conn, database, missed);
     }
 
-    /// The connection, as the next statement may have it; where its session `lasts`, with what statements have left.
+    /// The connection if the next statement may have it, without state unless its session `lasts`.
     fn usable(&self, mut conn: DbConn, error: Option<&DbError>, lasts: bool) -> Option<DbConn> {
         if error.is_some_and(DbError::leaves_server_at_work) {
             self.sessions.connector.miss();
@@ -295,11 +295,11 @@ impl<'a> Lease<'a> {
         }
         if error.is_some_and(|error| !error.leaves_connection_usable()) {
             self.sessions.connector.miss();
-            // Ends it for any other holder of a handle, too.
+            // Ends it for other holders of a handle, too.
             conn.socket.shut_down();
             return None;
         }
-        // Nothing that a statement has left, such as a lock, may outlive it.
+        // Nothing that a statement leaves, such as a lock, may outlive it.
         let is_foul = self.sessions.stateless || conn.has_state;
         if !lasts && is_foul && reset(&mut conn).is_err() {
             return None;
@@ -308,8 +308,8 @@ impl<'a> Lease<'a> {
     }
 }
 
-/// Ends what statements have left on a connection. The server's default character set is back then, in which names of
-/// databases would be read, too.
+/// Resets a connection. That brings back the server's default character set, also for names of databases, so UTF-8 is
+/// set again.
 fn reset(conn: &mut DbConn) -> Result<(), DbError> {
     conn.reset()?;
     conn.forget_state();

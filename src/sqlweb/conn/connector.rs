@@ -1,4 +1,5 @@
-//! Connections to the database: their addresses, their time, and the cap on how many there are.
+//! Makes connections to the database, within a time and up to a cap; counts those that were given up while the server
+//! was at work; and remembers the servers behind the address.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -11,8 +12,7 @@ use mysql::Conn;
 
 use super::db_conn::{DbConn, READ_TIMEOUT};
 use super::identity::IdentityQuery;
-use super::server_info::ServerInfo;
-use super::server_info::WriteState;
+use super::server_info::{ServerInfo, WriteState};
 use super::socket_handle::{SocketHandle, WeakSocketHandle};
 use super::wire::LastStatus;
 use crate::net::authority::resolve;
@@ -26,32 +26,44 @@ use crate::sync::{Mutex, Permit, Permits, Thread, spawn};
 /// Time for TCP, TLS and sign-in together, on all addresses of the name.
 pub(super) const HANDSHAKE_TIMEOUT: Duration = crate::limits::DB_SIGN_IN;
 
+/// Time that a given-up connection counts if its server cannot be asked, since it was restarted or is unreachable.
+const UNSEEN_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Time that a given-up connection counts while the server lists it.
+const LISTED_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// Longest pause between two looks for a given-up connection.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// Maximum number of remembered servers; each start of a server counts as one.
+const MAX_SERVERS: usize = 64;
+
 /// Makes connections and counts them.
 pub(crate) struct Connector {
     pub(super) options: Arc<Options>,
     /// Largest packet, in bytes.
     pub(super) max_packet: usize,
-    /// State of TLS on the server: see `dial.rs`.
+    /// State of TLS on the server; see `dial.rs`.
     pub(super) offers_tls: AtomicU8,
-    /// True if the account was let in as one of `sha256_password`.
+    /// True if the account last signed in by `sha256_password`.
     pub(super) by_sha256: AtomicBool,
     in_use: Permits,
     /// User who signs in: a guest account is renamed when it is extended.
     user: Mutex<Arc<str>>,
     /// Gets a message when a connection could not be made or was lost.
     missed: (Sender<()>, Receiver<()>),
-    /// How servers here are asked who they are.
+    /// Query for a server's identity.
     pub(super) question: IdentityQuery,
-    /// Servers that were met.
+    /// Servers that connections have reached.
     pub(super) servers: KnownServers,
-    /// Short connections of ours that must have ended by a time.
+    /// Short connections of ours, each with the time by which it must have ended.
     pub(super) controls: Mutex<Vec<(Instant, WeakSocketHandle)>>,
     /// Connections that were given up while the server was at work.
     pub(super) abandoned: AbandonedConns,
 }
 
 impl Connector {
-    /// A connector for the server and account that `options` name.
+    /// A connector for the server and account in `options`.
     pub(crate) fn new(options: Arc<Options>) -> Self {
         let is_shared = options.readonly || options.invisible;
         Self {
@@ -78,23 +90,23 @@ impl Connector {
         self.user.lock().clone()
     }
 
-    /// Sets the user who signs in. Connections that were made before are of no more use.
+    /// Sets the user who signs in; existing connections can no longer be used.
     pub(crate) fn set_user(&self, user: &str) {
         *self.user.lock() = user.into();
     }
 
-    /// Tells that the database lets nobody in, or may be gone: a connection has ended.
+    /// Signals that a connection was refused or lost, so the database may be unreachable.
     pub(crate) fn miss(&self) {
         // One message is enough.
         let _ = self.missed.0.try_send(());
     }
 
-    /// Gets a message, as far as there is room, when a connection could not be made or was lost.
+    /// Returns a channel that gets a message, if it has room, when a connection could not be made or was lost.
     pub(crate) fn missed(&self) -> Receiver<()> {
         self.missed.1.clone()
     }
 
-    /// A new counted connection, of whose server only the identity is known, unless `most` are there already.
+    /// A new counted connection that knows only its server's identity; fails at `most` connections.
     pub(super) fn counted(self: &Arc<Self>, most: usize) -> Result<DbConn, DbError> {
         let permit = self.in_use.take(most).ok_or(DbError::Busy)?;
         let conn = self.connect_with(Some(permit), HANDSHAKE_TIMEOUT);
@@ -104,7 +116,7 @@ impl Connector {
         Ok(conn)
     }
 
-    /// A connection outside the cap for a few words about another one, of which each and all are short.
+    /// A connection outside the cap for a few short queries about another one.
     pub(super) fn control_connection(self: &Arc<Self>, time: Duration) -> Result<DbConn, DbError> {
         let mut conn = self.connect_with(None, time)?;
         conn.socket.set_read_timeout(Some(time));
@@ -122,7 +134,7 @@ impl Connector {
         Ok(conn)
     }
 
-    /// Shuts down those that are not. The answer to a short question may be without end.
+    /// Shuts down control connections that are too old, since the answer to a short query may be endless.
     pub(crate) fn end_overdue_controls(&self) {
         let now = Instant::now();
         self.controls
@@ -136,7 +148,7 @@ impl Connector {
             });
     }
 
-    /// Takes a connection that was given up while the server may be at work on it: it counts until that has ended.
+    /// Gives up a connection on which the server may be at work; it counts until that has ended.
     pub(crate) fn give_up(&self, conn: DbConn) {
         conn.socket.shut_down();
         drop((conn.driver, conn.socket));
@@ -180,7 +192,8 @@ impl Connector {
         }
     }
 
-    /// Without a handle on its socket a connection could not be ended, where one can be had at all.
+    /// Adds the handle on its socket, without which a connection could not be ended; fails if a supported handle is
+    /// missing.
     fn with_socket(
         &self,
         driver: Conn,
@@ -217,7 +230,7 @@ impl Connector {
         })
     }
 
-    /// With whether there is TLS.
+    /// Signs in; returns true beside the connection if the driver has TLS.
     fn sign_in(&self) -> Result<(Conn, bool), DbError> {
         let Target::Tcp { host, port } = &self.options.target else {
             return self.dial(None);
@@ -227,7 +240,7 @@ impl Connector {
             .unwrap_or_else(|| Err(self.unreachable("the name has no address")))
     }
 
-    /// Resolved here since the driver gives up at the first address that refuses.
+    /// Resolves the name, since the driver would give up at the first address that refuses.
     fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, DbError> {
         resolve(host, port).map_err(|_| self.unreachable("the host name was not found"))
     }
@@ -237,7 +250,7 @@ impl Connector {
     }
 }
 
-/// Dials one address after the other until one is reached, whatever comes of it then; the last failure otherwise.
+/// Dials one address after the other until one is reached, and returns its outcome, or the last failure.
 fn first_reached<T>(
     addresses: Vec<SocketAddr>,
     dial: impl Fn(SocketAddr) -> Result<T, DbError>,
@@ -254,23 +267,12 @@ fn first_reached<T>(
     last
 }
 
-// Connections that were given up while the server was at work on them. Each counts under the cap until the server's
-// process list shows it no more: a statement that ignores `KILL` must not make room for the next one.
-
-/// How long a connection counts whose server cannot be asked: it may have been restarted, or is out of reach.
-const UNSEEN_TIMEOUT: Duration = Duration::from_secs(120);
-
-/// How long one counts that is still listed.
-const LISTED_TIMEOUT: Duration = Duration::from_secs(3600);
-
-/// Longest pause between two looks.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-
-/// All connections that were given up and still count.
+/// Connections that were given up while the server was at work on them. Each counts under the cap until the server's
+/// process list no longer shows it, so that a statement that ignores `KILL` makes no room for the next one.
 #[derive(Default)]
 pub(crate) struct AbandonedConns {
     all: Mutex<Vec<AbandonedConn>>,
-    /// True if a thread is looking.
+    /// True while a thread reads the process list.
     pub(super) looking: AtomicBool,
 }
 
@@ -279,7 +281,7 @@ struct AbandonedConn {
     server: Option<Arc<str>>,
     since: Instant,
     next: Instant,
-    /// When it was last listed; at first, when it was given up.
+    /// Time when it was last listed; initially when it was given up.
     seen: Instant,
     _permits: [Option<Permit>; 2],
 }
@@ -298,7 +300,7 @@ impl AbandonedConn {
 }
 
 impl AbandonedConns {
-    /// Adds one; the next round looks for it.
+    /// Adds a connection, which the next round looks for.
     pub(super) fn add(&self, id: u64, server: Option<Arc<str>>, permits: [Option<Permit>; 2]) {
         let now = Instant::now();
         self.all.lock().push(AbandonedConn {
@@ -320,7 +322,7 @@ impl AbandonedConns {
             .any(|conn| conn.server.is_some() && conn.next <= now)
     }
 
-    /// The ids of those on `server`.
+    /// Ids of the connections on `server`.
     pub(super) fn on(&self, server: Option<&Arc<str>>) -> Vec<u64> {
         let all = self.all.lock();
         let there = all
@@ -329,7 +331,7 @@ impl AbandonedConns {
         there.map(|conn| conn.id).collect()
     }
 
-    /// Notes that the connection is listed, or lets go of it.
+    /// Notes that a connection is listed, or removes it.
     pub(super) fn note(&self, server: Option<&Arc<str>>, id: u64, is_listed: bool) {
         let is_it = |conn: &AbandonedConn| conn.id == id && conn.server.as_ref() == server;
         let mut all = self.all.lock();
@@ -339,7 +341,7 @@ impl AbandonedConns {
         }
     }
 
-    /// The longer one lasts, the less often it is looked for.
+    /// Sets the next look for each connection: the longer it lasts, the later.
     pub(super) fn postpone(&self) {
         let now = Instant::now();
         for conn in self.all.lock().iter_mut().filter(|conn| conn.next <= now) {
@@ -348,20 +350,15 @@ impl AbandonedConns {
     }
 }
 
-// Facts of each server behind the address: a balancer leads every connection to another one, and a failover all
-// of them.
-
-/// Servers that are remembered, at most: each start of a server counts as one.
-const MOST: usize = 64;
-
-/// The servers that were met so far, by identity; those that do not say who they are count as one.
+/// Facts of the servers behind the address, by identity; all without a known identity count as one. A balancer may lead
+/// each connection to another server, a failover all of them.
 #[derive(Default)]
 pub(crate) struct KnownServers(Mutex<KnownIdentity>);
 
 #[derive(Default)]
 struct KnownIdentity {
     all: HashMap<Identity, Arc<ServerInfo>>,
-    /// The one that a connection came to last.
+    /// The server that a connection reached last.
     last: Option<Arc<ServerInfo>>,
     write_state: WriteState,
 }
@@ -369,7 +366,7 @@ struct KnownIdentity {
 type Identity = Option<Arc<str>>;
 
 impl KnownServers {
-    /// Returns the facts of that server; from now on it is the last one met.
+    /// Returns the facts of a known server, which becomes the last one.
     pub(super) fn meet(&self, server: &Identity) -> Option<Arc<ServerInfo>> {
         let mut known = self.0.lock();
         let info = known.all.get(server).cloned()?;
@@ -377,11 +374,11 @@ impl KnownServers {
         Some(info)
     }
 
-    /// Notes the facts of a server that was just asked.
+    /// Notes the facts of a server, which becomes the last one.
     pub(super) fn learn(&self, server: Identity, info: ServerInfo) -> Arc<ServerInfo> {
         let info = Arc::new(info);
         let mut known = self.0.lock();
-        if known.all.len() >= MOST {
+        if known.all.len() >= MAX_SERVERS {
             known.all.clear();
         }
         known.all.insert(server, info.clone());
@@ -389,12 +386,12 @@ impl KnownServers {
         info
     }
 
-    /// The server that was met last.
+    /// Returns the server that was reached last.
     pub(super) fn last(&self) -> Option<Arc<ServerInfo>> {
         self.0.lock().last.clone()
     }
 
-    /// Notes whether the server that was met last takes writes.
+    /// Notes whether the last server accepts writes.
     pub(super) fn note(&self, write_state: Option<WriteState>) {
         self.0.lock().write_state = write_state.unwrap_or_default();
     }

@@ -1,4 +1,4 @@
-//! One connection to the database, with what is known of it.
+//! One connection to the database, with its known state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,54 +24,54 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct DbConn {
     /// The driver's connection.
     pub(crate) driver: Conn,
-    /// True if its current database may differ from the one it was made with, which only a new connection restores.
+    /// True if its current database may differ from its first one, which only a new connection restores.
     pub(crate) moved: bool,
-    /// The connection's socket, for what the driver does not offer.
+    /// The connection's socket, for operations that the driver lacks.
     pub(crate) socket: SocketHandle,
     /// User who has signed in.
     pub(super) user: Arc<str>,
     /// The server's number of this connection, as `KILL QUERY` takes it.
     pub(crate) id: u64,
-    /// Which server it is on; `None` where that cannot be known, nor whether `id` means anything there.
+    /// Identity of its server; `None` if it cannot be known, and then `id` may be meaningless there.
     pub(crate) server: Option<Arc<str>>,
-    /// How that server names itself, to be asked again.
+    /// The server's name for itself, to be asked again.
     pub(super) name: Option<ServerName>,
-    /// True if the server's number of the connection is not the one that the greeting had: something in between answers.
+    /// True if the server's id of the connection differs from the greeting's, so that a proxy is in between.
     pub(super) is_shared: bool,
-    /// Facts of that server; a control connection goes without.
+    /// Facts of the server; a control connection has none.
     pub(super) info: Option<Arc<ServerInfo>>,
-    /// True if that tells one start of the server from the next; ids begin anew at each.
+    /// True if `server` includes the server's start, at which ids begin again.
     pub(crate) is_dated: bool,
-    /// True if anything but plain reads ran on it, so that the session may hold what a new one would not.
+    /// True if anything but plain reads ran on it, so that the session may have state.
     pub(crate) has_state: bool,
     /// Known parts of that state.
     pub(crate) held: HeldState,
-    /// True where a statement may have set another character set out of sight.
+    /// True if a statement may have changed the character set unnoticed.
     pub(crate) charset_unsure: bool,
-    /// True where the same goes for the current database.
+    /// True if a statement may have changed the current database unnoticed.
     pub(crate) database_unsure: bool,
-    /// Rows that the statement before changed, where a question of ours has made the server forget it.
+    /// Rows that the previous statement changed, if a query of ours has made the server forget the number.
     pub(crate) row_count: Option<u64>,
     /// Longest packet taken from the server, in bytes.
     pub(super) max_packet: usize,
     /// True if it is encrypted, so that only the driver can read it.
     pub(super) has_tls: bool,
-    /// Place of the server's last word on the session. The driver, again, once it has reset the connection; what it
-    /// is used for otherwise changes nothing that is asked for here.
+    /// Place of the server's last status of the session: the driver after a reset. Other uses of the driver change
+    /// nothing that is read here.
     pub(super) status: LastStatus,
-    /// True if the server takes several statements in one text; none where that is not known.
+    /// True if the server accepts several statements in one text; `None` if unknown.
     pub(super) takes_several: Option<bool>,
     /// Its permit under `MAX_CONNECTIONS`; a control connection has none.
     pub(super) permit: Option<Permit>,
-    /// Its permit among those of the visitor whose session has it, or whose statement runs on it.
+    /// Its permit among those of its visitor.
     pub(super) of_visitor: Option<Permit>,
 }
 
 /// A server's name for itself.
 pub(crate) struct ServerName {
-    /// The expression that answers it.
+    /// Expression for the name.
     pub(super) asked: &'static str,
-    /// Its answer.
+    /// Value of the expression.
     pub(super) answered: String,
 }
 
@@ -81,12 +81,12 @@ impl DbConn {
         self.name.as_ref().map(|name| name.answered.as_str())
     }
 
-    /// Known parts of what statements have left on it, where they may have left anything.
+    /// Known parts of its state; `None` if it has none.
     pub(crate) fn held(&self) -> Option<HeldState> {
         self.has_state.then_some(self.held)
     }
 
-    /// The connection was reset: statements have left nothing on it.
+    /// Forgets the state, after a reset.
     pub(super) fn forget_state(&mut self) {
         (self.has_state, self.held) = (false, HeldState::default());
         (self.charset_unsure, self.database_unsure) = (false, false);
@@ -99,7 +99,7 @@ impl DbConn {
         info.expect("a connection that is handed out knows its server")
     }
 
-    /// Works with another read timeout than [`READ_TIMEOUT`]; `None` waits without limit.
+    /// Runs `work` with another read timeout than [`READ_TIMEOUT`]; `None` waits without limit.
     pub(crate) fn with_read_timeout<T>(
         &mut self,
         timeout: Option<Duration>,
@@ -111,20 +111,20 @@ impl DbConn {
         outcome
     }
 
-    /// Pings the server, for [`PING_TIMEOUT`] at most. True if it answers.
+    /// Pings the server; true if it answers within [`PING_TIMEOUT`].
     pub(crate) fn ping(&mut self) -> bool {
         let ping = |conn: &mut Self| call_driver(|| conn.driver.ping()).is_ok();
         self.with_read_timeout(Some(PING_TIMEOUT), ping)
     }
 
-    /// True where the server has ended the connection with that error: it is asked wherever that may be.
+    /// True if the server has ended the connection with that error; if that is possible, the server is asked.
     pub(crate) fn ended_with(&mut self, error: &MySqlError) -> bool {
         matches!(self.socket.peek(), Peeked::Closed)
             || may_end_connection(error.code) && !self.ping()
     }
 
-    /// Sends a person's statement, after `guards` statements of ours in the same text, if any; after those it is one that
-    /// returns rows. Its answer is read past the driver where that can be: a million rows cost half.
+    /// Sends a person's statement, after `guards` statements of ours in the same text; a guarded one returns rows. The
+    /// answer is read without the driver if possible, which halves the cost of a million rows.
     pub(crate) fn ask(&mut self, sql: &[u8], guards: usize) -> Result<Answer<'_>, DbError> {
         if !self.takes_bytes(sql.len()) {
             self.status = LastStatus::ByDriver;
@@ -135,8 +135,8 @@ impl DbConn {
         Answer::direct(&self.socket, sql, self.max_packet, &mut self.status)
     }
 
-    /// Has the server take several statements in one text, or refuse them as a wrong one. False where it was not told: the
-    /// driver, which alone can send where there is TLS, has no word for that.
+    /// Makes the server accept several statements in one text, or refuse them. Returns false if it could not be told:
+    /// with TLS only the driver can send, and it has no command for this.
     pub(crate) fn take_several(&mut self, several: bool) -> Result<bool, DbError> {
         if self.takes_several == Some(several) {
             return Ok(true);
@@ -149,7 +149,7 @@ impl DbConn {
         Ok(is_told)
     }
 
-    /// Makes the session as a new one. Not every server then goes on to refuse several statements.
+    /// Resets the session. Some servers then accept several statements again.
     pub(super) fn reset(&mut self) -> Result<(), DbError> {
         call_driver(|| self.driver.reset())?;
         self.status = LastStatus::ByDriver;
@@ -157,12 +157,12 @@ impl DbConn {
         Ok(())
     }
 
-    /// True where so many bytes of a statement can be sent as they are: the driver takes text alone.
+    /// True if a statement of `count` bytes can be sent as bytes; the driver takes only text.
     pub(crate) fn takes_bytes(&self, count: usize) -> bool {
         !self.has_tls && self.socket.is_some() && count <= LONGEST_TEXT
     }
 
-    /// Warnings that the server holds ready after a statement that succeeded.
+    /// Number of the server's warnings after a successful statement.
     pub(crate) fn warnings(&self) -> u16 {
         match self.status {
             LastStatus::Here(status) => status.warnings,
@@ -171,7 +171,7 @@ impl DbConn {
         }
     }
 
-    /// True if a backslash in a text is a character like others (`SERVER_STATUS_NO_BACKSLASH_ESCAPES`).
+    /// True if a backslash in a text is an ordinary character (`SERVER_STATUS_NO_BACKSLASH_ESCAPES`).
     pub(crate) fn has_no_backslash_escapes(&self) -> bool {
         match self.status {
             LastStatus::Here(status) => status

@@ -1,4 +1,5 @@
-//! One sign-in at one address: TLS, the account's method, and what a refusal means.
+//! A usable connection: the sign-in at one address (TLS, the account's method, the meaning of a refusal), and the facts
+//! of the server that it reached.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -30,9 +31,9 @@ use crate::store::random;
 /// Time for one TCP connect to one address.
 const CONNECT_TIMEOUT: Duration = crate::limits::DB_CONNECT;
 
-/// Longest silence of the server during the sign-in. Shorter than [`HANDSHAKE_TIMEOUT`](super::connector::HANDSHAKE_TIMEOUT), so that a server that accepts
-/// and says nothing is told from one that is slow, and its thread ends; longer than a server takes that waits for the
-/// name service to say who is calling.
+/// Longest silence of the server during sign-in. It is shorter than
+/// [`HANDSHAKE_TIMEOUT`](super::connector::HANDSHAKE_TIMEOUT), so that the thread for a silent server ends and its
+/// error differs from a slow one's. It is longer than a server waits for the name service to resolve its client.
 const SIGN_IN_READ_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Idle time before the kernel probes a silent server, in milliseconds.
@@ -44,12 +45,122 @@ const PROBE_INTERVAL_S: u32 = 10;
 /// Unanswered probes after which the server counts as dead: a minute after its last sign of life.
 const PROBES: u32 = 3;
 
-/// The server offers TLS; 0 where that is not known yet.
+/// States of TLS on the server; 0 while it is unknown.
 const OFFERED: u8 = 1;
 const ABSENT: u8 = 2;
 
+/// A path below a file, so that nothing can exist there.
+const NO_KEY: &str = "/dev/null/no-unverified-server-key";
+
+/// Number of connections to try, one after the other, until one can be used; each new server behind a balancer may cost
+/// one.
+const ACQUAINTANCES: usize = 8;
+
 impl Connector {
-    /// Signs in at one address, or at the socket; with whether there is TLS that the driver reads.
+    /// A new counted connection, set to UTF-8, with the facts of its server. Fails with [`DbError::Busy`] at the cap,
+    /// and in read-only mode with [`DbError::Shared`] if a proxy spreads a session's statements.
+    pub(crate) fn connect(self: &Arc<Self>) -> Result<DbConn, DbError> {
+        self.connect_within(MAX_CONNECTIONS)
+    }
+
+    /// Connects like [`Self::connect`], with a cap of `most` connections.
+    pub(super) fn connect_within(self: &Arc<Self>, most: usize) -> Result<DbConn, DbError> {
+        for _ in 0..ACQUAINTANCES {
+            let mut conn = self.counted(most)?;
+            if self.options.readonly {
+                identity::refuse_spreading(&mut conn)?;
+            }
+            if self.introduce(&mut conn)? {
+                return Ok(conn);
+            }
+        }
+        Err(self.unreachable("each connection reached another server"))
+    }
+
+    /// Gives the connection the facts of its server, which is asked if it is new. Returns false if the connection
+    /// cannot be used after that.
+    fn introduce(&self, conn: &mut DbConn) -> Result<bool, DbError> {
+        let is_clean = if let Some(info) = self.servers.meet(&conn.server) {
+            conn.info = Some(info);
+            true
+        } else {
+            !self.ask_info(conn)?
+        };
+        // In read-only mode each statement does that.
+        if is_clean && !self.options.readonly {
+            self.make_clean(conn)?;
+        }
+        Ok(is_clean)
+    }
+
+    /// Asks the connection's server for its facts; returns true if that left the connection in another role.
+    pub(super) fn ask_info(&self, conn: &mut DbConn) -> Result<bool, DbError> {
+        let (info, in_a_role) = ServerInfo::ask(&mut conn.driver)?;
+        log::debug!("connected to a server of version {}", info.version);
+        conn.info = Some(self.servers.learn(conn.server.clone(), info));
+        Ok(in_a_role)
+    }
+
+    /// Makes the session of `conn` read-only for a statement that `calls` these names. If the server of the connection
+    /// has changed, its facts are asked again for the next statement.
+    pub(crate) fn make_read_only(
+        &self,
+        conn: &mut DbConn,
+        calls: &CalledFunctions,
+    ) -> Result<(), DbError> {
+        let was = conn.info();
+        match readonly::make_read_only(conn, calls) {
+            Ok(write_state) => {
+                self.note_write_state(write_state);
+                Ok(())
+            }
+            Err(error) => {
+                if let DbError::Changed(_) = error {
+                    self.ask_info(conn)?;
+                    let now = conn.info();
+                    log::warn!("the server is now {}; it was {}", now.version, was.version);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the facts of the server that was reached last.
+    pub(crate) fn info(&self) -> Arc<ServerInfo> {
+        let last = self.servers.last();
+        last.expect("a web client starts once it has met a server")
+    }
+
+    /// Returns whether the server that was asked last accepts writes.
+    pub(crate) fn write_state(&self) -> WriteState {
+        self.servers.write_state()
+    }
+
+    /// Notes a server's answer to that; see [`write_state`](Self::write_state).
+    pub(crate) fn note_write_state(&self, write_state: Option<WriteState>) {
+        self.servers.note(write_state);
+    }
+
+    /// Sets the connection to UTF-8 and, in the same round trip, asks whether its server accepts writes.
+    pub(super) fn make_clean(&self, conn: &mut DbConn) -> Result<(), DbError> {
+        let question = conn.info.as_ref().and_then(|info| info.write_state);
+        let text =
+            question.map_or_else(|| CLEAN.into(), |asked| format!("{CLEAN}; SELECT {asked}"));
+        conn.take_several(true)?;
+        match rows(&mut conn.driver, &text) {
+            // MySQL Router refuses two statements at once while it shares connections.
+            Err(error) if error.leaves_connection_usable() => {
+                run_silently(&mut conn.driver, CLEAN)?;
+                self.note_write_state(None);
+            }
+            answer => self.note_write_state(server_info::in_column(answer?.first(), 0)),
+        }
+        Ok(())
+    }
+}
+
+impl Connector {
+    /// Signs in at one address, or at the socket; returns true beside the connection if the driver has TLS.
     pub(super) fn dial(&self, address: Option<SocketAddr>) -> Result<(Conn, bool), DbError> {
         let known = self.offers_tls.load(Ordering::SeqCst);
         let with_tls = address.is_some()
@@ -63,10 +174,10 @@ impl Connector {
         }
         let may_send_password = self.key_rule(address, with_tls).is_none();
         if may_send_password && self.by_sha256.load(Ordering::SeqCst) {
-            match self.through_proxy(address, with_tls) {
+            match self.dial_by_sha256(address, with_tls) {
                 // The account may have another method by now.
                 Err(DbError::Auth(_)) => {}
-                outcome => return outcome,
+                outcome => return Ok((outcome?, false)),
             }
         }
         let signed_in = match self.options.tls {
@@ -89,13 +200,13 @@ impl Connector {
             Err(mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)))
                 if may_send_password && name == sha256::METHOD =>
             {
-                self.through_proxy(address, with_tls)
+                Ok((self.dial_by_sha256(address, with_tls)?, false))
             }
             Err(error) => Err(self.refused(error, address)),
         }
     }
 
-    /// Signs in, and sets the new password where there is one: before that, a server takes nothing else.
+    /// Signs in, and sets the new password, if any: a server may accept nothing else before that.
     fn open(&self, opts: OptsBuilder) -> mysql::Result<Conn> {
         let Some(new) = &self.options.new_password else {
             return Conn::new(opts);
@@ -118,16 +229,7 @@ impl Connector {
         Ok(conn)
     }
 
-    /// Connects the driver without TLS: that ends at a thread of ours.
-    fn through_proxy(
-        &self,
-        address: Option<SocketAddr>,
-        with_tls: bool,
-    ) -> Result<(Conn, bool), DbError> {
-        Ok((self.dial_by_sha256(address, with_tls)?, false))
-    }
-
-    /// Signs in by way of a thread of ours, which ends with the connection.
+    /// Signs in through a thread of ours, at which TLS ends; the thread ends with the connection.
     fn dial_by_sha256(&self, address: Option<SocketAddr>, with_tls: bool) -> Result<Conn, DbError> {
         let server = self.sha256_server(address, with_tls)?;
         let timeouts = sha256::Timeouts {
@@ -177,8 +279,8 @@ impl Connector {
         Ok(sha256::SignInServer::Tls(address, config, name))
     }
 
-    /// The driver keeps what came before the switch to TLS and takes it for what came inside, so that somebody on the way
-    /// could answer in the server's place. Nobody can have known in advance what is asked here.
+    /// Checks that answers come through TLS, by a query that nobody can predict. The driver keeps bytes from before the
+    /// switch to TLS and reads them as part of it, so that a man in the middle could answer in the server's place.
     fn fresh(&self, mut conn: Conn) -> Result<Conn, DbError> {
         let asked = random::token();
         let answer = rows(&mut conn, &format!("SELECT '{asked}'"))?;
@@ -192,7 +294,7 @@ impl Connector {
         )))
     }
 
-    /// `prefer` falls back when the server does not offer TLS, but never on a server that once did.
+    /// Falls back with `prefer` if the server does not offer TLS, but never on a server that once did.
     fn without_tls(&self, address: Option<SocketAddr>, known: u8) -> Result<(Conn, bool), DbError> {
         if self.options.tls != TlsMode::Prefer {
             return Err(DbError::Tls(format!(
@@ -219,7 +321,7 @@ impl Connector {
             .prefer_socket(false)
             .tcp_connect_timeout(Some(CONNECT_TIMEOUT))
             .tcp_keepalive_time_ms(Some(KEEPALIVE_MS))
-            // Without a handle on the socket it could not be lifted again.
+            // Without a handle on the socket it could not be removed again.
             .read_timeout(SocketHandle::is_supported().then_some(SIGN_IN_READ_TIMEOUT))
             .max_allowed_packet(Some(self.max_packet))
             .stmt_cache_size(Some(0))
@@ -242,7 +344,7 @@ impl Connector {
         probed(builder).ssl_opts(with_tls.then(|| self.ssl_opts()))
     }
 
-    /// A verified certificate is for the name; everything else takes the address that was resolved.
+    /// The name if it is verified with the certificate, else the resolved address.
     fn dialled_name(&self, host: &str, ip: IpAddr) -> String {
         if self.options.tls == TlsMode::Verify {
             host.to_owned()
@@ -251,8 +353,8 @@ impl Connector {
         }
     }
 
-    /// Where the driver resolves the name itself, an address to bind to makes it keep to that family, and go on from an
-    /// address that refuses.
+    /// Address to bind to if the driver resolves the name itself. It then keeps to that family, and tries the next
+    /// address after one that refuses.
     fn family(&self, address: SocketAddr) -> Option<SocketAddr> {
         let any = match address {
             SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -273,15 +375,15 @@ impl Connector {
         matches!(self.options.tls, TlsMode::VerifyCa | TlsMode::Verify)
     }
 
-    /// The full exchange of `caching_sha2_password` without TLS would encrypt the password with a key that anybody on
-    /// the way can replace. Naming a key file that cannot exist makes the driver stop before it sends anything.
+    /// Path of a key file that cannot exist, which makes the driver stop before it sends a password; `None` if it may
+    /// be sent. Without TLS, `caching_sha2_password` would encrypt it with a key that a man in the middle can replace.
     fn key_rule(&self, address: Option<SocketAddr>, with_tls: bool) -> Option<PathBuf> {
         let allowed = with_tls || takes_any_key(self.options.tls, address.map(|a| a.ip()));
         (!allowed).then(|| PathBuf::from(NO_KEY))
     }
 
     fn refused(&self, error: mysql::Error, address: Option<SocketAddr>) -> DbError {
-        // Errors of the transport come wrapped; what the driver cannot parse does not.
+        // Transport errors are wrapped, the driver's own parse errors are not.
         let of_transport = matches!(error, mysql::Error::CodecError(_));
         match plain(error) {
             mysql::Error::MySqlError(error) => DbError::Denied(error),
@@ -344,7 +446,7 @@ impl Connector {
         ) && self.key_rule(address, false).is_some()
     }
 
-    /// rustls hands its errors through as input/output errors of the kind "invalid data".
+    /// Explains an I/O error; rustls passes its errors as I/O errors of the kind "invalid data".
     fn io_refused(&self, error: &std::io::Error, of_transport: bool) -> DbError {
         if error.kind() == std::io::ErrorKind::WouldBlock {
             return self.unreachable(&format!(
@@ -360,8 +462,8 @@ impl Connector {
     }
 }
 
-/// The driver keeps only the kind of what went wrong. Where it dialled a name of two families itself, see
-/// [`Connector::family`], the last try is in the wrong one and has a kind without a name.
+/// Explains the kind of a dial error, which is all that the driver keeps. If the driver dialled a name itself (see
+/// [`Connector::family`]), its last try may be in the wrong family, and the kind has no name.
 fn dial_sentence(kind: std::io::ErrorKind) -> String {
     match io_sentence(&kind.into()) {
         unnamed if unnamed.starts_with("uncategorized") => {
@@ -371,13 +473,13 @@ fn dial_sentence(kind: std::io::ErrorKind) -> String {
     }
 }
 
-/// True if a key that the server sends may encrypt the password: only where nobody can be on the way, or where the
-/// person has said that encryption does not matter. No address is a Unix socket.
+/// True if a key from the server may encrypt the password: on this machine, or with `--tls off`. No address means a
+/// Unix socket.
 fn takes_any_key(tls: TlsMode, address: Option<IpAddr>) -> bool {
     tls == TlsMode::Off || address.is_none_or(|ip| ip.to_canonical().is_loopback())
 }
 
-/// With the kernel's probes of a silent server.
+/// Adds the kernel's probes of a silent server.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn probed(builder: OptsBuilder) -> OptsBuilder {
     builder
@@ -388,119 +490,6 @@ fn probed(builder: OptsBuilder) -> OptsBuilder {
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 fn probed(builder: OptsBuilder) -> OptsBuilder {
     builder
-}
-
-/// A path under a file, so that nothing can ever be there.
-const NO_KEY: &str = "/dev/null/no-unverified-server-key";
-
-// Which server a new connection came to, and what is known of it: each server behind the address is asked once, and
-// whether it takes writes again and again.
-
-/// Connections that are made, one after the other, until one is on a server that is known: each server behind a balancer
-/// is met once.
-const ACQUAINTANCES: usize = 8;
-
-impl Connector {
-    /// A new counted connection that speaks UTF-8, with what is known of its server. Fails with [`DbError::Busy`] at the
-    /// cap, and in read-only mode with [`DbError::Shared`] where something in between spreads a session's statements.
-    pub(crate) fn connect(self: &Arc<Self>) -> Result<DbConn, DbError> {
-        self.connect_within(MAX_CONNECTIONS)
-    }
-
-    /// Connects like [`Self::connect`], unless `most` connections are there already.
-    pub(super) fn connect_within(self: &Arc<Self>, most: usize) -> Result<DbConn, DbError> {
-        for _ in 0..ACQUAINTANCES {
-            let mut conn = self.counted(most)?;
-            if self.options.readonly {
-                identity::refuse_spreading(&mut conn)?;
-            }
-            if self.introduce(&mut conn)? {
-                return Ok(conn);
-            }
-        }
-        Err(self.unreachable("each connection reached another server"))
-    }
-
-    /// Gives the connection what is known of its server, which is asked where it is a new one. False where the connection
-    /// cannot be used after that.
-    fn introduce(&self, conn: &mut DbConn) -> Result<bool, DbError> {
-        let is_clean = if let Some(info) = self.servers.meet(&conn.server) {
-            conn.info = Some(info);
-            true
-        } else {
-            !self.ask_info(conn)?
-        };
-        // In read-only mode each statement asks that.
-        if is_clean && !self.options.readonly {
-            self.make_clean(conn)?;
-        }
-        Ok(is_clean)
-    }
-
-    /// Asks the connection's server what it is; true where the connection was left in another role.
-    pub(super) fn ask_info(&self, conn: &mut DbConn) -> Result<bool, DbError> {
-        let (info, in_a_role) = ServerInfo::ask(&mut conn.driver)?;
-        log::debug!("connected to a server of version {}", info.version);
-        conn.info = Some(self.servers.learn(conn.server.clone(), info));
-        Ok(in_a_role)
-    }
-
-    /// Makes the session of `conn` read-only for a statement that `calls` these names. Where the server turns out to be
-    /// another one than was met on the connection, it is asked anew for the statement after this.
-    pub(crate) fn make_read_only(
-        &self,
-        conn: &mut DbConn,
-        calls: &CalledFunctions,
-    ) -> Result<(), DbError> {
-        let was = conn.info();
-        match readonly::make_read_only(conn, calls) {
-            Ok(write_state) => {
-                self.note_write_state(write_state);
-                Ok(())
-            }
-            Err(error) => {
-                if let DbError::Changed(_) = error {
-                    self.ask_info(conn)?;
-                    let now = conn.info();
-                    log::warn!("the server is now {}; it was {}", now.version, was.version);
-                }
-                Err(error)
-            }
-        }
-    }
-
-    /// Returns the facts of the server that was met last.
-    pub(crate) fn info(&self) -> Arc<ServerInfo> {
-        let last = self.servers.last();
-        last.expect("a web client starts once it has met a server")
-    }
-
-    /// Returns whether the server that was asked last takes writes.
-    pub(crate) fn write_state(&self) -> WriteState {
-        self.servers.write_state()
-    }
-
-    /// Notes what a server said of that, see [`write_state`].
-    pub(crate) fn note_write_state(&self, write_state: Option<WriteState>) {
-        self.servers.note(write_state);
-    }
-
-    /// Sets the connection to UTF-8 and, in the same round trip, asks whether its server takes writes.
-    pub(super) fn make_clean(&self, conn: &mut DbConn) -> Result<(), DbError> {
-        let question = conn.info.as_ref().and_then(|info| info.write_state);
-        let text =
-            question.map_or_else(|| CLEAN.into(), |asked| format!("{CLEAN}; SELECT {asked}"));
-        conn.take_several(true)?;
-        match rows(&mut conn.driver, &text) {
-            // MySQL Router takes no two statements at once where it shares connections.
-            Err(error) if error.leaves_connection_usable() => {
-                run_silently(&mut conn.driver, CLEAN)?;
-                self.note_write_state(None);
-            }
-            answer => self.note_write_state(server_info::in_column(answer?.first(), 0)),
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Statements of ours, and calls into the driver with its panics contained.
+//! Calls into the driver with its panics contained, and statements of ours.
 
 use std::mem::ManuallyDrop;
 
@@ -9,7 +9,14 @@ use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::results::TextRow;
 
-/// Calls into the driver. After [`DbError::Lost`] the connection is of no more use.
+/// Largest answer to a statement of ours, in bytes of memory: more than a server needs to list 100,000 tables.
+const MOST: usize = 128 << 20;
+
+/// Approximate overhead in bytes of a cell, and of a row or result set.
+const CELL: usize = 32;
+const SET: usize = 64;
+
+/// Calls into the driver. After [`DbError::Lost`] the connection cannot be used any more.
 pub(crate) fn call_driver<T>(call: impl FnOnce() -> mysql::Result<T>) -> Result<T, DbError> {
     catch_panic(|| Ok(call()?))
 }
@@ -19,19 +26,11 @@ pub(crate) fn run_silently(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     rows(conn, sql).map(drop)
 }
 
-/// The most that all rows of an answer to a statement of ours may take, in bytes: more than a server with 100,000 tables
-/// has to say of them.
-const MOST: usize = 128 << 20;
-
-/// Bytes that a cell takes beside what is in it, and a row or a result beside its cells, about.
-const CELL: usize = 32;
-const SET: usize = 64;
-
 fn endless() -> DbError {
     DbError::Lost("the server's answer to an internal query has no end".into())
 }
 
-/// Runs a statement of ours and returns all its rows, of all its result sets; for small results only.
+/// Runs a statement of ours and returns the rows of all its result sets; for small results only.
 pub(crate) fn rows(conn: &mut Conn, sql: &str) -> Result<Vec<Row>, DbError> {
     catch_panic(|| {
         let mut result = ManuallyDrop::new(conn.query_iter(sql)?);
@@ -51,7 +50,7 @@ pub(crate) fn rows(conn: &mut Conn, sql: &str) -> Result<Vec<Row>, DbError> {
     })
 }
 
-/// True if another set is there. The driver's handle on a set reads it to its end when dropped, so it is not.
+/// True if another set follows. The driver's handle on a set is not dropped, since it would read the set to its end.
 pub(crate) fn has_set(result: &mut QueryResult<'_, '_, '_, Text>) -> bool {
     ManuallyDrop::new(result.iter()).is_some()
 }

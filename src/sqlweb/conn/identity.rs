@@ -1,5 +1,5 @@
-//! Which server a connection is on. Behind a balancer two connections to one address may be on two servers, where the
-//! same connection id is somebody else's.
+//! Identity of a connection's server. Behind a balancer two connections to one address may be on two servers, where the
+//! same connection id is somebody else's; a proxy may even spread the statements of one connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,20 +10,32 @@ use super::db_conn::{DbConn, ServerName};
 use super::driver::{rows, run_silently};
 use crate::sqlweb::error::DbError;
 
-/// Character set of what is sent and received, whatever the server's default is.
+/// Sets the character set of all texts that are sent and received.
 pub(crate) const CLEAN: &str = "SET NAMES utf8mb4";
 
-/// A way to ask which server it is.
+/// Expression in place of an unknown start.
+const UNKNOWN: &str = "NULL";
+
+/// First query of the `mysql` client, which ProxySQL answers itself if it is exactly this text.
+const COMMENT: &str = "select @@version_comment limit 1";
+
+/// Query that MaxScale answers itself; servers do not know the variable.
+const MAXSCALE: &str = "SELECT @@maxscale_version";
+
+/// MySQL Router's error for two statements at once, while it shares connections (`connection_sharing`).
+const NO_TWO_AT_ONCE: u16 = 4501;
+
+/// Expressions that identify a server.
 struct IdentityProbe {
-    /// Answers one text that no other server has.
+    /// Text that no other server has.
     name: &'static str,
-    /// When the server was started, in whole seconds of its clock.
+    /// Start of the server, in whole seconds of its clock.
     start: &'static str,
 }
 
-/// In the order they are tried. No two connections since a server's start have the same id, so the start belongs to the
-/// identity where the server says it; MySQL has an id of the server besides, which outlives a restart. Both servers
-/// count a statement's time and their own from the same clock's reading, so that the difference is always the same.
+/// Probes in the order they are tried. Connection ids are unique since a server's start, so the start belongs to the
+/// identity if the server tells it; MySQL's id of the server outlives a restart. Both servers take a statement's time
+/// and their uptime from the same reading of the clock, so that the difference is constant.
 const WAYS: [IdentityProbe; 4] = [
     IdentityProbe {
         name: "CONCAT_WS('/', @@server_uuid, @@hostname, @@port, @@server_id)",
@@ -45,21 +57,18 @@ const WAYS: [IdentityProbe; 4] = [
     },
 ];
 
-/// In place of a start.
-const UNKNOWN: &str = "NULL";
-
-/// How the servers at one address are asked; remembers which of the ways that tell the start was answered.
+/// Query for the identity of the servers at one address; remembers the probe with a start that worked last.
 #[derive(Default)]
 pub(crate) struct IdentityQuery {
     way: AtomicUsize,
 }
 
 impl IdentityQuery {
-    /// Sets the connection to UTF-8 and, in the same round trip, learns which server it is on. A server that does not
-    /// say is no failure: it is unknown then.
+    /// Sets the connection to UTF-8 and, in the same round trip, notes its server. A server that does not answer stays
+    /// unknown, which is not an error.
     pub(crate) fn ask(&self, conn: &mut DbConn) -> Result<(), DbError> {
         let known = self.way.load(Ordering::SeqCst);
-        // Always in this order, so that servers of two kinds behind one address are each asked the same every time.
+        // Always in this order, so that servers of two kinds behind one address each always answer the same probe.
         let rest = WAYS.iter().enumerate().filter(|(at, _)| *at != known);
         for (at, way) in WAYS.iter().enumerate().skip(known).take(1).chain(rest) {
             let question = format!(
@@ -87,8 +96,7 @@ fn note(conn: &mut DbConn, way: &IdentityProbe, answer: Option<&Row>) {
     let (Some(server), Some(id)) = (text(0), id) else {
         return;
     };
-    // Another number is that of something in between, such as a proxy that shares its connections: an id of the
-    // server's would mean nothing there.
+    // Another id shows a proxy that shares its connections; there the server's id would mean nothing.
     conn.is_shared = !is_greeted_as(id, &conn.driver);
     if conn.is_shared {
         return;
@@ -106,28 +114,15 @@ fn note(conn: &mut DbConn, way: &IdentityProbe, answer: Option<&Row>) {
     });
 }
 
-/// True if the greeting had this number of the connection, of which it has the lower 32 bits.
+/// True if the greeting, which has the lower 32 bits of an id, had this one.
 pub(super) fn is_greeted_as(id: u64, conn: &Conn) -> bool {
     id & u64::from(u32::MAX) == u64::from(conn.connection_id())
 }
 
-// Proxies in between that spread the statements of one session over several connections of their own,
-// or over several servers: ProxySQL by its multiplexing, MaxScale and MySQL Router by splitting reads from writes. What
-// makes a session read-only may then come to another server than the statement it was made for.
-//
-// A balancer that leads a connection somewhere once and for all is none of these.
-
-/// ProxySQL answers this text itself, as long as it is letter for letter what the `mysql` client asks first.
-const COMMENT: &str = "select @@version_comment limit 1";
-
-/// MaxScale answers this one itself; servers do not know the variable.
-const MAXSCALE: &str = "SELECT @@maxscale_version";
-
-/// MySQL Router's error for two statements at once, while it shares connections (`connection_sharing`).
-const NO_TWO_AT_ONCE: u16 = 4501;
-
-/// Fails with [`DbError::Shared`] where two statements of this new connection come to different connections or servers,
-/// or where something says of itself that it shares connections.
+/// Fails with [`DbError::Shared`] if a proxy spreads the statements of this new connection over several connections or
+/// servers: ProxySQL by its multiplexing, MaxScale and MySQL Router by splitting reads from writes. The statements that
+/// make a session read-only could then reach another server than the one they guard. A balancer that assigns a whole
+/// connection to one server passes.
 pub(super) fn refuse_spreading(conn: &mut DbConn) -> Result<(), DbError> {
     let comment = answer(conn, COMMENT)?;
     if comment.is_some_and(|comment| comment.contains("ProxySQL")) {
@@ -139,14 +134,14 @@ pub(super) fn refuse_spreading(conn: &mut DbConn) -> Result<(), DbError> {
     {
         return Err(DbError::Shared("MySQL Router"));
     }
-    // One after the other, and of the kind that is sent to a reader.
+    // Two queries one after the other, of the kind that a proxy sends to a reader.
     if conn.is_shared || !is_where_it_was(conn)? || !is_where_it_was(conn)? {
         return Err(named(conn));
     }
     Ok(())
 }
 
-/// True if the next statement comes to the connection that the greeting was for, and to the same server.
+/// True if the next statement reaches the greeted connection and the same server.
 fn is_where_it_was(conn: &mut DbConn) -> Result<bool, DbError> {
     let Some(name) = &conn.name else {
         return Ok(true);
@@ -157,7 +152,7 @@ fn is_where_it_was(conn: &mut DbConn) -> Result<bool, DbError> {
     Ok(is_same(conn, text(0).as_deref(), text(1).as_deref()))
 }
 
-/// True if a connection that answers this number and this name of its server is the one that it was.
+/// True if this id of a connection and this name of its server are still those of `conn`.
 pub(super) fn is_same(conn: &DbConn, id: Option<&str>, name: Option<&str>) -> bool {
     let id = id.and_then(|id| id.parse().ok());
     let is_id = id.is_some_and(|id: u64| match &conn.name {
@@ -167,7 +162,7 @@ pub(super) fn is_same(conn: &DbConn, id: Option<&str>, name: Option<&str>) -> bo
     is_id && conn.name.as_ref().map(|known| known.answered.as_str()) == name
 }
 
-/// The error, with the name of what is there, where it tells it.
+/// Error with the name of the proxy, if it is known.
 pub(super) fn named(conn: &mut DbConn) -> DbError {
     let answers = |conn: &mut DbConn, asked| matches!(answer(conn, asked), Ok(Some(_)));
     DbError::Shared(if answers(conn, MAXSCALE) {
@@ -177,7 +172,7 @@ pub(super) fn named(conn: &mut DbConn) -> DbError {
     })
 }
 
-/// The first text that is answered; none where the server does not know the question.
+/// First text of the answer; `None` if the server rejects the query.
 fn answer(conn: &mut DbConn, asked: &str) -> Result<Option<String>, DbError> {
     match rows(&mut conn.driver, asked) {
         Err(DbError::Statement(_)) => Ok(None),

@@ -1,5 +1,5 @@
-//! `KILL QUERY` over a second connection, which first proves that it is on the statement's own server and that the
-//! connection there runs the statement.
+//! Stops statements on the server: `KILL QUERY` over a second connection, which first proves that it is on the
+//! statement's server and that the connection there runs the statement; and `KILL` for connections that were given up.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,37 +14,37 @@ use super::socket_handle::SocketHandle;
 use crate::sqlweb::error::DbError;
 use crate::sync::{Thread, spawn};
 
-/// Time for the second connection, and again for each of its answers: who waits for that must not wait for long.
+/// Time for the second connection, and for each of its answers; somebody waits for them.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Second connections that are made, one after the other, to come to the right server.
+/// Number of second connections to try, one after the other, to reach the right server.
 const CONNECTIONS: usize = 8;
 
-/// Looks at the process list for a statement that may not be seen there yet.
+/// Number of looks at the process list for a statement that may not be listed yet.
 pub(super) const LOOKS: u32 = 12;
 
-/// Looks for a statement that has sent rows: it is seen at once, or it is over.
+/// Number of looks for a statement that has sent rows: it is listed at once, or it has ended.
 pub(super) const LOOKS_AFTER_ROWS: u32 = 1;
 
-/// Pause after the first such look; it doubles up to [`LONGEST_PAUSE`].
+/// Pause after the first look; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// See [`FIRST_PAUSE`].
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// Characters of a statement that are compared; no server's list shows fewer of a long one than [`LEAST_SHOWN`].
+/// Number of compared characters of a statement; of a long one every server shows at least [`LEAST_SHOWN`].
 const COMPARED: usize = 2_000;
 
 /// See [`COMPARED`].
 const LEAST_SHOWN: usize = 90;
 
-/// Seconds by which a server's count of how long a statement has run may be ahead of ours.
+/// Seconds by which a server's time of a statement may be ahead of ours.
 const TIME_AHEAD: u64 = 2;
 
 /// `ER_NO_SUCH_THREAD` and MariaDB's `ER_NO_SUCH_QUERY`.
 const ENDED: [u16; 2] = [1094, 1957];
 
-/// A statement as it was sent, for whoever wants to stop it.
+/// A statement as it was sent, for stopping it.
 #[derive(Clone)]
 pub(crate) struct SentStatement {
     /// The server's number of the connection.
@@ -55,17 +55,17 @@ pub(crate) struct SentStatement {
     is_dated: bool,
     /// The connection's socket.
     pub(crate) socket: SocketHandle,
-    /// Part of its text that is compared; `None` where questions of ours run.
+    /// Compared part of its text; `None` while queries of ours run.
     text: Option<String>,
-    /// The database it runs in, where that is known.
+    /// Its current database, if known.
     database: Option<String>,
-    /// True if the server may show another text in its place: of what it calls, or without its passwords.
+    /// True if the server may list another text: that of a called routine, or one without passwords.
     may_differ: bool,
     since: Instant,
 }
 
 impl SentStatement {
-    /// Describes what is about to be sent on `conn`; `harmless` when it is known to call nothing.
+    /// Describes a statement that is about to be sent on `conn`; `harmless` if it is known to call nothing.
     pub(crate) fn on(conn: &DbConn, sql: Option<&str>, harmless: bool) -> Self {
         Self {
             connection: conn.id,
@@ -85,8 +85,7 @@ impl SentStatement {
         Self { database, ..self }
     }
 
-    /// True if a process list that shows this database may mean the statement: servers that fold the case of names show
-    /// them folded.
+    /// True if a process list that shows this database may mean the statement; some servers fold the case of names.
     fn may_be_in(&self, shown: Option<&str>) -> bool {
         match (&self.database, shown) {
             (Some(own), Some(shown)) if own.is_ascii() => own.eq_ignore_ascii_case(shown),
@@ -120,18 +119,18 @@ pub(crate) enum KillOutcome {
 
 /// Entry of a connection in the process list.
 enum ListedAs {
-    /// It runs the statement; with MariaDB's number of that, where it can only be this text.
+    /// It runs the statement; with MariaDB's number of the statement, if that is certain to have this text.
     Statement(Option<u64>),
-    /// Something else, or nothing yet.
+    /// It runs something else, or nothing yet.
     Other,
-    /// It was told to stop before.
+    /// It was already told to stop.
     Killed,
-    /// The connection is not there.
+    /// It is not listed.
     Gone,
 }
 
 impl Connector {
-    /// A second connection that is on the statement's own server, for [`kill_over`]; none where that cannot be had.
+    /// A second connection to the statement's server, for [`kill_over`]; `None` if none can be made.
     pub(super) fn connect_to_kill(
         self: &Arc<Self>,
         sent: &SentStatement,
@@ -154,7 +153,7 @@ impl Connector {
     }
 }
 
-/// Stops the statement, as soon as its connection is seen to run it in one of so many looks, as long as that is wanted.
+/// Stops the statement once one of at most `looks` looks shows that its connection runs it, while that `is_wanted`.
 pub(super) fn kill_over(
     control: &mut DbConn,
     sent: &SentStatement,
@@ -185,7 +184,7 @@ pub(super) fn kill_over(
     Ok(KillOutcome::Unproven)
 }
 
-/// False when it had ended before.
+/// Sends the kill; returns false if the statement had already ended.
 fn kill(control: &mut DbConn, connection: u64, query: Option<u64>) -> Result<bool, DbError> {
     let kill = match query {
         // Never hits what the connection runs next.
@@ -199,8 +198,8 @@ fn kill(control: &mut DbConn, connection: u64, query: Option<u64>) -> Result<boo
     }
 }
 
-/// The process list's row of a connection, if any, with whether it is our account's: within what runs with the rights of
-/// its definer it is the definer's.
+/// The process list's row of a connection, if any, with `IS_OURS`, which is 1 for our account; while a routine runs
+/// with its definer's rights, the row is the definer's.
 pub(super) fn listed(control: &mut DbConn, connection: u64) -> Result<Vec<Row>, DbError> {
     let ask = |table: &str| {
         format!(
@@ -209,7 +208,7 @@ pub(super) fn listed(control: &mut DbConn, connection: u64) -> Result<Vec<Row>, 
         )
     };
     match rows(&mut control.driver, &ask("information_schema.PROCESSLIST")) {
-        // MySQL is about to take this one away.
+        // MySQL deprecates information_schema.PROCESSLIST.
         Err(DbError::Statement(_)) => {
             rows(&mut control.driver, &ask("performance_schema.processlist"))
         }
@@ -217,7 +216,7 @@ pub(super) fn listed(control: &mut DbConn, connection: u64) -> Result<Vec<Row>, 
     }
 }
 
-/// A column as text; of what a server may lack, or call by a name in small letters.
+/// A column as text; `None` if the server lacks it. The case of its name may differ.
 pub(super) fn field(row: &Row, name: &str) -> Option<String> {
     let is_it = |column: &mysql::Column| column.name_str().eq_ignore_ascii_case(name);
     let at = row.columns_ref().iter().position(is_it)?;
@@ -230,7 +229,8 @@ pub(super) fn field(row: &Row, name: &str) -> Option<String> {
 fn look(control: &mut DbConn, sent: &SentStatement) -> Result<ListedAs, DbError> {
     let listed = listed(control, sent.connection)?;
     let Some(row) = listed.first() else {
-        // Hidden from an account without PROCESS while it has the rights of a definer; the id is our connection's.
+        // It is hidden from an account without PROCESS while it has the rights of a definer; the id is our
+        // connection's.
         return Ok(match (sent.may_differ, sent.is_dated) {
             (false, _) => ListedAs::Gone,
             (true, true) => ListedAs::Statement(None),
@@ -238,7 +238,7 @@ fn look(control: &mut DbConn, sent: &SentStatement) -> Result<ListedAs, DbError>
         });
     };
     let is_ours = is_ours(row) && sent.may_be_in(field(row, "DB").as_deref());
-    // After a start of the server that nobody has seen the id may be a stranger's.
+    // After an unnoticed restart of the server the id may be a stranger's.
     if !(is_ours || sent.may_differ && sent.is_dated) {
         return Ok(ListedAs::Other);
     }
@@ -262,8 +262,7 @@ fn number(row: &Row) -> Option<u64> {
     field(row, "QUERY_ID")?.parse().ok()
 }
 
-/// Decides if the connection runs the statement, by its text, or, where that may be another, by how long it has
-/// run.
+/// Decides if the connection runs the statement, by its text, or by its running time if the text may differ.
 fn judge(
     sent: &SentStatement,
     shown: Option<&str>,
@@ -282,13 +281,13 @@ fn judge(
     }
 }
 
-/// A list may cut a long text.
+/// True if the list shows this text, which may be cut if it is long.
 fn is_shown(text: &str, shown: &str) -> bool {
     text == shown || (shown.len() >= LEAST_SHOWN && text.starts_with(shown))
 }
 
-/// Compared part of a text: its beginning, without what servers cut off around it (blanks, semicolons) and without
-/// the characters that their lists show otherwise, depending on the session's character set.
+/// Compared part of a text: its beginning, without the blanks and semicolons around it that servers remove, and without
+/// characters that depend on the session's character set in their lists.
 fn compared(sql: &str) -> String {
     let trimmed = sql
         .trim_start_matches(|c: char| c.is_ascii_whitespace())
@@ -298,7 +297,7 @@ fn compared(sql: &str) -> String {
 }
 
 impl Connector {
-    /// Looks, on a thread of its own, for what was given up; one look at a time.
+    /// Looks for connections that were given up, on a thread of its own; one look at a time.
     pub(crate) fn reap_abandoned(self: &Arc<Self>) {
         if !self.abandoned.due() || self.abandoned.looking.swap(true, Ordering::SeqCst) {
             return;
@@ -332,8 +331,8 @@ fn look_for_killed(connector: &Arc<Connector>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// True if the server is still at work on the connection, which nobody has any more: it is told to end it, where the id
-/// cannot have become somebody else's at a restart.
+/// True if the server still lists a connection that was given up. The server is told to end it, unless a restart may
+/// have given the id to somebody else.
 fn is_listed(control: &mut DbConn, id: u64) -> Result<bool, DbError> {
     let listed = listed(control, id)?;
     let Some(row) = listed.first() else {

@@ -1,4 +1,4 @@
-//! Connections to the database: how they are made, pooled, made read-only, cancelled and given up.
+//! Connections to the database: making, pooling, read-only mode, cancelling and giving up.
 
 mod authority;
 mod check_out;
@@ -17,16 +17,14 @@ mod socket_handle;
 pub(super) mod status;
 mod wire;
 
-pub(super) use check_out::CheckoutRequest;
-pub(super) use check_out::Lease;
+pub(super) use check_out::{CheckoutRequest, Lease};
 pub(super) use connector::Connector;
 pub(super) use db_conn::DbConn;
 pub(super) use driver::{call_driver, rows, run_silently};
 pub(super) use identity::CLEAN;
 pub(super) use kill::SentStatement;
-pub(super) use running::StatementOwner;
-pub(super) use running::{MAX_ID, RunningEntry, RunningStatements};
-pub(super) use running::{RunningStatement, StopRequest};
+pub(super) use running::{MAX_ID, RunningEntry, RunningStatement, RunningStatements};
+pub(super) use running::{StatementOwner, StopRequest};
 pub(super) use running::{stop_in_background, stoppable, stopped_when_gone};
 pub(super) use server_info::{ServerInfo, dialect_of, grants, masked};
 pub(super) use session_pool::{SessionLeft, SessionPool};

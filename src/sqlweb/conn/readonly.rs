@@ -1,10 +1,10 @@
 //! The third layer of the read-only mode: the connection itself.
 //!
-//! Before each statement the connection is reset, what the gate's lexer assumed is set, the session is made read-only,
-//! a read-only transaction begins in it, and the server is asked whether all that is so, and whether somebody has made
-//! a function of a name that the statement calls ([`stored_functions`]). Then the server prepares the statement, which
-//! refuses a second one in the same text, and only then it runs, in the text protocol, with what makes the session
-//! read-only once more before it in the same packet ([`guard`]): whatever is in between leads both to the same server.
+//! Before each statement the connection is reset, the modes that the gate's lexer assumes are set, the session is made
+//! read-only, and a read-only transaction begins. The server must confirm all that, and that nobody has created a
+//! function under a name that the statement calls ([`questions`]). Then the server prepares the statement, which
+//! refuses a second one in the same text. Only then it runs, in the text protocol, after the same read-only settings in
+//! the same packet ([`guard`]), so that no proxy can lead the two to different servers.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -15,20 +15,37 @@ use super::server_info::{ServerInfo, WriteState, dialect_of};
 use super::{identity, server_info};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
-use crate::sqlweb::gate;
-use crate::sqlweb::gate::CalledFunctions;
+use crate::sqlweb::gate::{self, CalledFunctions};
 
 /// `ER_UNSUPPORTED_PS`: the server cannot prepare this kind of statement.
 const UNSUPPORTED_PS: u16 = 1295;
 
-/// Columns of what is always asked; what is asked of calls comes after them.
+/// Number of columns that are always asked; those of [`questions`] follow.
 const OWN_COLUMNS: usize = 9;
 
+const PACKAGE: &str =
+    "the database has a package of that name, which the server would use; choose another database";
+
+/// Number of statements of [`guard`].
+pub(crate) const GUARDS: usize = 3;
+
+/// `ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION`.
+const READ_ONLY_TRANSACTION: u16 = 1792;
+
+/// Kinds of statement that open a view without reading it.
+const LOOKS: [&str; 3] = ["DESCRIBE", "EXPLAIN", "SHOW"];
+
+/// First MariaDB in which a called function may be in another database than the current one, with some margin.
+const PATHS: (u16, u16, u16) = (12, 0, 0);
+
+/// Number of columns that [`questions`] adds.
+pub(crate) const COLUMNS: usize = 5;
+
 /// Resets the connection, makes its session read-only and begins a read-only transaction, which the next reset ends;
-/// outside one, a stored function behind a view could make the session writable for the rest of its statement (MariaDB).
-/// Fails unless the server confirms every part of it, is still the one that was met on this connection, and has no
-/// function of somebody's under a name that the statement `calls`. [`DbError::Changed`] asks for new info. Answers
-/// whether the server takes writes at all, where it says so.
+/// outside one, a stored function behind a view could make the session writable for the rest of its statement
+/// (MariaDB). Fails unless the server confirms every part, is still the same one, and has no user's function under a
+/// name that the statement `calls`. [`DbError::Changed`] asks for new facts of the server. Returns whether the server
+/// accepts writes, if it tells.
 pub(crate) fn make_read_only(
     conn: &mut DbConn,
     calls: &CalledFunctions,
@@ -38,7 +55,7 @@ pub(crate) fn make_read_only(
     let info = &*conn.info();
     let setting = setting(conn, info, calls);
     let answer = match rows(&mut conn.driver, &setting) {
-        // A variable or a mode that this server does not know, a table that the account may not read any more.
+        // This server does not know a variable or mode, or the account may no longer read a table.
         Err(DbError::Statement(error)) => {
             return Err(changed(&format!(
                 "the server rejects the read-only settings: {}",
@@ -91,10 +108,7 @@ pub(crate) fn make_read_only(
     }
 }
 
-const PACKAGE: &str =
-    "the database has a package of that name, which the server would use; choose another database";
-
-/// Checks if the server has named every function that passes only where it does; each list has commas between.
+/// Checks that the server has proved every function that needs a proof; each list is separated by commas.
 fn proven(calls: &CalledFunctions, supplied: &str, sys: &str) -> Result<(), DbError> {
     let missing = |proven: &str, name: &str| !proven.split(',').any(|proven| proven == name);
     if let Some(name) = calls.supplied.iter().find(|name| missing(supplied, name)) {
@@ -126,7 +140,7 @@ fn refused(name: &str, why: &str) -> DbError {
     )
 }
 
-/// One round trip: what is set, what the server says of it, and who else has a function of a called name.
+/// Text of one round trip: the settings, the queries that confirm them, and those of [`questions`].
 fn setting(conn: &DbConn, info: &ServerInfo, calls: &CalledFunctions) -> String {
     let (variable, guard) = (info.read_only_variable(), guard(info, ""));
     let name = conn.name.as_ref().map_or("NULL", |name| name.asked);
@@ -146,9 +160,9 @@ fn setting(conn: &DbConn, info: &ServerInfo, calls: &CalledFunctions) -> String 
     set + &questions(info, calls)
 }
 
-/// Statements that make a session read-only, before the statement in the same packet, so that both come to the same
-/// server whatever is in between. It is [`GUARDS`] statements. In a transaction that is SERIALIZABLE each `SELECT` would
-/// lock what it reads. `and_sets` is what else is set, such as `, time_zone = '+02:00'`.
+/// The [`GUARDS`] statements that make a session read-only. They are sent before a statement in the same packet, so
+/// that no proxy can lead the two to different servers. In a SERIALIZABLE transaction each `SELECT` would lock the rows
+/// it reads. `and_sets` is a further setting, such as `, time_zone = '+02:00'`.
 pub(crate) fn guard(info: &ServerInfo, and_sets: &str) -> String {
     format!(
         "SET NAMES utf8mb4, sql_mode = '{}', autocommit = 1{and_sets}; \
@@ -156,9 +170,6 @@ pub(crate) fn guard(info: &ServerInfo, and_sets: &str) -> String {
         info.pinned_mode
     )
 }
-
-/// See [`guard`].
-pub(crate) const GUARDS: usize = 3;
 
 fn changed(how: &str) -> DbError {
     DbError::Changed(format!(
@@ -173,7 +184,7 @@ fn taken(name: &str) -> DbError {
     )
 }
 
-/// The server lists modes in an order of its own.
+/// True if both texts list the same modes; the server has its own order.
 fn same_modes(a: &str, b: &str) -> bool {
     let sorted = |text: &str| {
         let mut modes: Vec<String> = text.split(',').map(str::to_ascii_uppercase).collect();
@@ -183,16 +194,10 @@ fn same_modes(a: &str, b: &str) -> bool {
     sorted(a) == sorted(b)
 }
 
-/// `ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION`.
-const READ_ONLY_TRANSACTION: u16 = 1792;
-
 /// True if the server refused to write in a read-only session.
 pub(crate) fn would_write(error: &DbError) -> bool {
     matches!(error, DbError::Statement(error) if error.code == READ_ONLY_TRANSACTION)
 }
-
-/// Kinds of statement that open a view without reading it.
-const LOOKS: [&str; 3] = ["DESCRIBE", "EXPLAIN", "SHOW"];
 
 /// Makes the server's refusal to write in a read-only session an error that says so.
 pub(crate) fn explain<T>(outcome: Result<T, DbError>, statement: &str) -> Result<T, DbError> {
@@ -215,8 +220,8 @@ pub(crate) fn explain<T>(outcome: Result<T, DbError>, statement: &str) -> Result
 }
 
 /// Makes the failure over a result of more than 65,535 columns an error that says so. The answer to COM_STMT_PREPARE
-/// counts columns in 16 bits, so the driver takes too few of them, and the next packet is not what it expects. A text
-/// that cannot have so many columns fails for another reason.
+/// counts columns in 16 bits, so the driver reads too few, and the next packet is unexpected. A text that cannot have
+/// so many columns fails for another reason.
 pub(crate) fn not_too_wide<T>(outcome: Result<T, DbError>, sql: &str) -> Result<T, DbError> {
     let can_be_wide = || sql.contains('*') || sql.matches(',').count() >= usize::from(u16::MAX);
     match outcome {
@@ -231,7 +236,7 @@ pub(crate) fn not_too_wide<T>(outcome: Result<T, DbError>, sql: &str) -> Result<
 pub(crate) fn prepare(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     let outcome = catch_panic(|| {
         let prepared = match conn.prep(sql) {
-            // The driver takes `:name` for a parameter and would have another text prepared than the one that runs.
+            // The driver takes `:name` for a parameter, and would prepare another text than the one that runs.
             Ok(statement) if statement.num_params() > 0 => {
                 conn.close(statement)?;
                 None
@@ -258,7 +263,7 @@ pub(crate) fn prepare(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     }
 }
 
-/// Makes the check through SQL, letter for letter. The escaping fits the pinned mode.
+/// Prepares the exact text through SQL; the escaping fits the pinned mode.
 fn prepare_as_text(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     let escaped = sql
         .replace('\\', "\\\\")
@@ -269,34 +274,22 @@ fn prepare_as_text(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     Ok(())
 }
 
-// Functions that somebody has made on the server: stored ones and loadable ones.
-//
-// The gate passes only calls of built-in functions that it knows. Whether a name is built in is the server's to say,
-// though: MySQL 9.6 took `MD5` out, and a stored function of that name runs there. So each statement that calls
-// anything has the server asked for the called names first.
-//
-// Which functions a name can stand for (MySQL, "Function Name Parsing and Resolution"; MariaDB, "Stored Function
-// Limitations", "SET PATH"): the loadable ones, which belong to no database, and the stored ones of the current
-// database; on MariaDB 12.3 also those of every database on `@@path`.
-//
-// `information_schema.ROUTINES` shows what the account may run, but not what it may run by a grant on that one
-// function to `PUBLIC` (MariaDB) or to a role (MySQL). Those stand in `SHOW GRANTS`.
-//
-// Two kinds pass only where the server proves them:
-// - what a component supplies (MySQL 9.6: `MD5`): a loadable function of no library file. It goes before a stored one.
-// - a function of `sys`: its text has a known digest, and it has no parameter beyond the known ones. MariaDB also takes
-//   `sys.name` for the function of a package `sys` in the current database.
-
-/// The first MariaDB where another database than the current one may hold the function, with room to spare.
-const PATHS: (u16, u16, u16) = (12, 0, 0);
-
-/// Number of columns that [`questions`] adds.
-pub(crate) const COLUMNS: usize = 5;
-
-/// Text behind a `SELECT` of other columns: five columns, each a name or names or NULL, and then the statement
-/// that lists grants. Two tell who has taken a called name, as a stored or a loadable function; the third which called
-/// functions a component supplies, the fourth which of `sys` are the server's own; the fifth is a package `sys`.
-/// The names are the gate's own, so they need no escaping.
+/// Queries for functions that users have created under a called name. The gate passes only built-in functions that it
+/// knows, but a server may lack one: MySQL 9.6 removed `MD5`, so that a stored function of that name runs there.
+///
+/// A name can mean a loadable function, which belongs to no database, or a stored one of the current database, on
+/// MariaDB 12.3 also one of every database on `@@path` (MySQL, "Function Name Parsing and Resolution"; MariaDB, "Stored
+/// Function Limitations", "SET PATH"). `information_schema.ROUTINES` does not show functions that the account may run
+/// only by a grant on one function to `PUBLIC` (MariaDB) or to a role (MySQL); `SHOW GRANTS` does.
+///
+/// Two kinds pass only if the server proves them: functions that a component supplies (MySQL 9.6: `MD5`), which are
+/// loadable, have no library file and precede stored ones; and functions of `sys` with a text of a known digest and
+/// only the known parameters. MariaDB also takes `sys.name` for a function of a package `sys` in the current database.
+///
+/// The text continues a `SELECT` with [`COLUMNS`] columns, each with names or NULL, and ends with the statement that
+/// lists grants. The columns are: a stored function under a called name, a loadable one, the called functions that a
+/// component supplies, those of `sys` that are the server's own, and a package `sys`. The names are the gate's, so they
+/// need no escaping.
 pub(crate) fn questions(info: &ServerInfo, calls: &CalledFunctions) -> String {
     let place = place(info, calls.database.as_deref());
     let stored = listed(calls.unqualified());
@@ -311,7 +304,7 @@ pub(crate) fn questions(info: &ServerInfo, calls: &CalledFunctions) -> String {
 
 fn listed(names: impl Iterator<Item = &'static str>) -> String {
     let quoted: Vec<String> = names.map(|name| format!("'{name}'")).collect();
-    // Where there is none, the empty name, which no function has.
+    // No names become the empty name, which no function has.
     if quoted.is_empty() {
         "''".into()
     } else {
@@ -319,7 +312,7 @@ fn listed(names: impl Iterator<Item = &'static str>) -> String {
     }
 }
 
-/// A component's function has no library; with one, somebody has made it.
+/// Column for a loadable function that a user has created; one that a component supplies has no library.
 fn loadable(info: &ServerInfo, calls: &CalledFunctions) -> String {
     let Some((table, column)) = info.loadable else {
         return "NULL".into();
@@ -348,7 +341,7 @@ fn supplied(info: &ServerInfo, calls: &CalledFunctions) -> String {
     }
 }
 
-/// Functions of `sys` that the statement calls, with those that these use.
+/// Functions of `sys` that the statement calls, and the ones they use.
 pub(crate) fn of_sys(calls: &CalledFunctions) -> Vec<&'static str> {
     let known = calls.sys.iter().filter_map(|name| gate::sys_function(name));
     known
@@ -357,8 +350,9 @@ pub(crate) fn of_sys(calls: &CalledFunctions) -> Vec<&'static str> {
         .collect()
 }
 
-/// Comparison would also take a database `SYS` for it, whose functions prove nothing. Where a view stands in place of the
-/// table that `sys_get_config` reads, its text proves nothing either.
+/// Column for called functions of `sys` that are the server's own. The name is compared by its bytes, since a user's
+/// database may be called `SYS`. `sys_get_config` also needs its table, since a view in place of it could call
+/// anything.
 fn sys(info: &ServerInfo, calls: &CalledFunctions) -> String {
     let proofs: Vec<String> = of_sys(calls)
         .into_iter()
@@ -397,7 +391,7 @@ fn package(calls: &CalledFunctions, place: &str) -> String {
     )
 }
 
-/// On systems whose file names have no case, databases are compared in lower case.
+/// Condition for the database of a called function; with case-insensitive file names it is compared in lower case.
 fn place(info: &ServerInfo, database: Option<&str>) -> String {
     let database = database.map_or_else(|| "DATABASE()".into(), literal);
     if searches_paths(info) {
@@ -407,7 +401,7 @@ fn place(info: &ServerInfo, database: Option<&str>) -> String {
     }
 }
 
-/// The escaping fits the pinned mode.
+/// Writes a text in single quotes; the escaping fits the pinned mode.
 fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
@@ -425,7 +419,7 @@ fn grants(info: &ServerInfo) -> &'static str {
     }
 }
 
-/// The called name that a grant on one function, or on a package `sys`, names, in a database where a call finds it.
+/// The called name in a grant on one function, or on a package `sys`, in a database where a call would find it.
 pub(crate) fn granted_calls(
     grants: impl Iterator<Item = String>,
     calls: &CalledFunctions,
@@ -448,7 +442,7 @@ pub(crate) fn granted_calls(
     names.next()
 }
 
-/// The database and the name that stand in a grant behind `words`, which end with a backquote.
+/// Database and name behind `words` in a grant; `words` end with a backquote.
 fn object(grant: &str, words: &str) -> Option<(String, String)> {
     let (_, object) = grant.split_once(words)?;
     let (db, rest) = quoted(object)?;
@@ -456,7 +450,7 @@ fn object(grant: &str, words: &str) -> Option<(String, String)> {
     Some((db, name))
 }
 
-/// Takes a name up to its closing backquote, with doubled ones made single, and what follows.
+/// Reads a name up to its closing backquote, with doubled ones made single; returns the rest, too.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut rest = text;
@@ -473,8 +467,8 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// True if a server may hold both for one name. It compares letters beyond ASCII by rules of its own, so such a letter
-/// counts as any.
+/// True if a server may take both for the same name. Its rules for letters beyond ASCII are its own, so such a letter
+/// equals any other.
 fn reads_as(a: &str, b: &str) -> bool {
     let same = |(a, b): (char, char)| !a.is_ascii() || !b.is_ascii() || a.eq_ignore_ascii_case(&b);
     a.chars().count() == b.chars().count() && a.chars().zip(b.chars()).all(same)

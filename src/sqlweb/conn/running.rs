@@ -1,14 +1,14 @@
-//! One statement that is under way: who may stop it, and how a stop meets the end of the statement.
+//! Running statements: the table of all, and for each the race between a stop and the statement's end.
 //!
 //! ```text
 //! Waiting ◀─pause──begin─▶ On(statement) ──▶ Waiting ──end──▶ Done
-//!    └───────────stop───────────┴──▶ the cause is kept; On: KILL QUERY is sent, or, where that cannot be done safely,
+//!    └───────────stop───────────┴──▶ the cause is kept; On: KILL QUERY is sent, or, if that cannot be done safely,
 //!    │                          │    the connection is shut down
-//!    └──────────────────────────┴──▶ past its grace the connection that is held is shut down
+//!    └──────────────────────────┴──▶ after its grace the held connection is shut down
 //! ```
 //!
-//! Nothing is locked while the server is told: a connection for `KILL QUERY` is made first, then the statement is
-//! marked ([`RunningStatement::begin_kill`]) as long as the kill may be on its way, and its end waits for that mark.
+//! Nothing is locked while the server is told. A connection for `KILL QUERY` is made first; then the statement is
+//! marked ([`RunningStatement::begin_kill`]) while the kill may be on its way, and its end waits for that mark.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,45 +17,47 @@ use std::time::{Duration, Instant};
 
 use super::connector::Connector;
 use super::db_conn::DbConn;
-use super::kill;
-use super::kill::{KillOutcome, SentStatement};
+use super::kill::{self, KillOutcome, SentStatement};
 use super::socket_handle::SocketHandle;
 use crate::http::{CancelToken, DisconnectGuard};
 use crate::sqlweb::error::{DbError, INTERRUPTED, StopCause};
 use crate::sync::{Condvar, Mutex, MutexGuard, Thread, spawn};
 
-/// Time that a server may go on with a statement that nobody waits for after it was told to stop.
+/// Time for a stopped statement to end, if nobody waits for its answer.
 const GRACE_UNSEEN: Duration = Duration::from_millis(750);
 
-/// Grace if somebody waits for the answer and would lose the session's state with the connection, and for what is
-/// asked around the statement.
+/// Time for a stopped statement to end, if somebody waits for its answer and would lose the session's state with the
+/// connection; also for queries of ours around a statement.
 const GRACE_WATCHED: Duration = Duration::from_secs(10);
 
-/// One statement on its way.
+/// Longest statement id that a client may choose, in bytes.
+pub(crate) const MAX_ID: usize = 128;
+
+/// A running statement.
 pub(crate) struct RunningStatement {
     state: Mutex<StatementState>,
     kill_ended: Condvar,
     since: Instant,
-    /// True if there is a stop, for those who look at every row.
+    /// True after a stop; it is read at every row, without the lock.
     was_stop_sent: AtomicBool,
-    /// Owner: a visitor and, where there is one, a session.
+    /// Its visitor and session.
     pub(super) owner: StatementOwner,
-    /// True if a thread of `stop_in_background` is stopping it.
+    /// True while a thread of [`stop_in_background`] stops it.
     pub(super) being_stopped: AtomicBool,
 }
 
 struct StatementState {
     phase: StatementPhase,
     stop: Option<StopRequest>,
-    /// True if its client has left, before or after that.
+    /// True if its client has left, before or after the stop.
     was_left: bool,
-    /// The connection that was taken for the statement, from before the first word on it until it is given back.
+    /// The connection that the statement has taken, until it is given back.
     held: Option<SocketHandle>,
     /// True if a kill may be on its way to the server.
     is_being_killed: bool,
-    /// True if the statement has ended and waits for that.
+    /// True if the statement has ended and may be waiting for the kill.
     is_ending: bool,
-    /// True if another follows it under the same id.
+    /// True if another statement follows under the same id.
     goes_on: bool,
 }
 
@@ -75,10 +77,11 @@ impl StatementState {
     }
 }
 
-/// The first stop; later ones change nothing but whether the server knows, and whether anybody waits for the answer.
+/// The first stop of a statement. Later ones only change whether the server was told, and whether somebody waits for
+/// the answer.
 #[derive(Clone, Copy)]
 pub(crate) struct StopRequest {
-    /// Why.
+    /// Its cause.
     pub(crate) cause: StopCause,
     /// True if the server was told.
     pub(crate) was_stop_sent: bool,
@@ -86,7 +89,7 @@ pub(crate) struct StopRequest {
 }
 
 impl StopRequest {
-    /// Explains the failure of a statement: a stopped one whose connection is lost was given up.
+    /// Explains the failure of a statement: one that was stopped and lost its connection was given up.
     pub(crate) fn explains(stop: Option<Self>, error: DbError) -> DbError {
         match (error, stop) {
             (DbError::Lost(_) | DbError::Endless, Some(stop)) => {
@@ -131,13 +134,13 @@ impl RunningStatement {
         }
     }
 
-    /// A connection was taken for the statement; until [`RunningStatement::end`] it is shut down when a stop is overdue,
-    /// whatever is done on it.
+    /// Notes the connection taken for the statement, which is shut down if a stop becomes overdue before
+    /// [`RunningStatement::end`].
     pub(crate) fn hold(&self, socket: &SocketHandle) {
         self.state.lock().held = Some(socket.clone());
     }
 
-    /// The statement is about to be sent; fails when it was stopped before.
+    /// Notes that the statement is about to be sent; fails if it was stopped.
     pub(crate) fn begin(&self, sent: SentStatement) -> Result<(), DbError> {
         let mut state = self.state.lock();
         if let Some(stop) = state.stop {
@@ -147,8 +150,8 @@ impl RunningStatement {
         Ok(())
     }
 
-    /// The server has finished with the statement or with what comes before it, or was given up. Where the connection is
-    /// to be used again this waits for a kill that is being sent, so that it can never hit what runs next.
+    /// Notes that the server has finished with the statement or with queries before it, or was given up. If the
+    /// connection will be used again, waits for a kill on its way, which must not hit the next statement.
     fn pause(&self, connection_lives_on: bool) -> Option<StopRequest> {
         let mut state = self.state.lock();
         state.is_ending = true;
@@ -159,15 +162,14 @@ impl RunningStatement {
         state.stop
     }
 
-    /// As [`pause`](Self::pause), after the connection was used with that outcome.
+    /// Like [`pause`](Self::pause), after the connection was used with that outcome.
     pub(crate) fn pause_after<T>(&self, outcome: &Result<T, DbError>) -> Option<StopRequest> {
         let error = outcome.as_ref().err();
         self.pause(error.is_none_or(DbError::leaves_connection_usable))
     }
 
-    /// Marks that a kill may be on its way, until the mark is dropped; none where the statement has ended. Another
-    /// thread's kill is waited for. Once a stop is noted nothing more begins, so what is under way is what was to be
-    /// stopped.
+    /// Marks that a kill may be on its way, until the mark is dropped; `None` if the statement has ended. Waits for
+    /// another thread's kill. Once a stop is noted nothing more begins, so a running statement is the one to stop.
     fn begin_kill(&self) -> Option<KillInFlight<'_>> {
         let mut state = self.wait_for_kill(self.state.lock());
         if !state.is_under_way() {
@@ -185,7 +187,7 @@ impl RunningStatement {
             .wait_while(state, |state| state.is_being_killed)
     }
 
-    /// Nothing more comes: a stop finds nothing, and the connection may serve others.
+    /// Ends the statement: a stop no longer finds it, and its connection may serve others.
     pub(crate) fn end(&self) {
         let mut state = self.state.lock();
         let next = if state.goes_on {
@@ -196,20 +198,20 @@ impl RunningStatement {
         (state.phase, state.held) = (next, None);
     }
 
-    /// Notes whether more statements follow it under the same id, one after another: a stop is for all of them then.
+    /// Notes whether more statements follow under the same id; a stop is then for all of them.
     pub(crate) fn mark_one_of_many(&self, is: bool) {
         self.state.lock().goes_on = is;
     }
 
-    /// Stops the statement and returns once the server was told; false when it had ended. The first cause is kept, but
-    /// see [`RunningStatement::note`]; at each further stop the server is told again, where its process list does not
-    /// say that it was.
+    /// Stops the statement and returns once the server was told; false if it had ended. The first cause is kept, but
+    /// see [`RunningStatement::note`]. Each further stop tells the server again, unless its process list shows the
+    /// kill.
     pub(crate) fn stop(&self, cause: StopCause, connector: &Arc<Connector>) -> bool {
         self.stop_by(cause, |sent| self.kill(connector, sent, kill::LOOKS))
     }
 
-    /// Notes a stop, from which on the time is counted until the connection is shut down; false when it has ended. That
-    /// its client has left outweighs what was asked for before: nobody waits for the answer any more, nor will hear it.
+    /// Notes a stop, which starts the time until the connection is shut down; false if the statement has ended. A
+    /// client that has left overrides an earlier cause, since nobody waits for the answer any more.
     pub(super) fn note(&self, cause: StopCause) -> bool {
         let mut state = self.state.lock();
         if matches!(state.phase, StatementPhase::Done) {
@@ -229,13 +231,13 @@ impl RunningStatement {
         true
     }
 
-    /// `kill` says what came of it, where the server could be asked.
+    /// Stops the statement by `kill`, which returns `None` if the server could not be asked.
     fn stop_by(
         &self,
         cause: StopCause,
         kill: impl FnOnce(&SentStatement) -> Option<KillOutcome>,
     ) -> bool {
-        // Noted at once, since a kill that is being sent may take its time.
+        // Noted at once, since a kill on its way may take a while.
         if !self.note(cause) {
             return false;
         }
@@ -249,14 +251,14 @@ impl RunningStatement {
                     stop.was_stop_sent = true;
                 }
             }
-            // Another server's connections are nobody's to touch; what is left is to end the statement's own.
+            // On another server nothing may be killed, so the statement's own connection is ended.
             Some(KillOutcome::Unproven) => self.shut_down(&sent),
             None => {}
         }
         true
     }
 
-    /// Shuts the statement's connection down, while it is still that statement's: its end waits for the lock.
+    /// Shuts the statement's connection down if it is still its own; the statement's end waits for the lock.
     fn shut_down(&self, sent: &SentStatement) {
         let state = self.state.lock();
         if state.is_under_way() {
@@ -268,8 +270,8 @@ impl RunningStatement {
         }
     }
 
-    /// Tells the server to stop sending without counting it as a stop: enough rows have come. Call from the statement's
-    /// own thread. False where the server was not told, so that it sends what is left.
+    /// Tells the server to stop sending since enough rows have come; this is not counted as a stop. Must be called from
+    /// the statement's own thread. Returns false if the server was not told, so that it sends the rest.
     pub(crate) fn enough(&self, connector: &Arc<Connector>) -> bool {
         let sent = match &*self.state.lock() {
             StatementState {
@@ -293,11 +295,11 @@ impl RunningStatement {
         let kill = || {
             let mut control = match connector.connect_to_kill(sent, &is_wanted) {
                 Ok(Some(control)) => control,
-                // Nor will an account at its limit of connections be let in at the next try.
+                // An account at its limit of connections would be refused again.
                 Ok(None) | Err(DbError::Denied(_)) => return Ok(KillOutcome::Unproven),
                 Err(error) => return Err(error),
             };
-            // Not before: whoever waits for the statement's end waits for a kill, but for no connect.
+            // Marked only now, since the statement's end waits for a kill, but must not wait for a connect.
             let Some(_in_flight) = self.begin_kill() else {
                 return Ok(KillOutcome::Done);
             };
@@ -321,18 +323,18 @@ impl RunningStatement {
         self.state.lock().stop.map(|stop| stop.cause)
     }
 
-    /// Reads it without the lock, and perhaps a row late.
+    /// True after a stop. Reads without the lock, so it may be a row late.
     pub(crate) fn was_stop_sent(&self) -> bool {
         self.was_stop_sent.load(Ordering::Relaxed)
     }
 
-    /// True if its client has left, so that nobody hears how it ends.
+    /// True if its client has left, so that nobody reads the answer.
     pub(crate) fn was_left(&self) -> bool {
         self.state.lock().was_left
     }
 
-    /// Reason that the statement was told to stop, where it goes on all the same. Servers are known to forget a kill
-    /// that comes between two statements of a procedure.
+    /// Cause of the stop of a statement that still runs. Servers are known to forget a kill between two statements of a
+    /// procedure.
     pub(crate) fn goes_on(&self) -> Option<StopCause> {
         let state = self.state.lock();
         match (&state.phase, state.stop) {
@@ -341,13 +343,13 @@ impl RunningStatement {
         }
     }
 
-    /// True if the statement was told to stop and has not for longer than it may.
+    /// True if the statement was told to stop and its grace is over.
     pub(crate) fn is_overdue(&self) -> bool {
         self.state.lock().is_overdue()
     }
 
-    /// Shuts the connection of an overdue statement down: a server that answers no more, or sends without end, would
-    /// hold the statement's thread for ever.
+    /// Shuts the connection of an overdue statement down, since a silent server, or one that sends without end, would
+    /// hold the statement's thread forever.
     pub(crate) fn shut_down_if_overdue(&self) {
         let state = self.state.lock();
         if !state.is_overdue() {
@@ -359,7 +361,7 @@ impl RunningStatement {
         }
     }
 
-    /// Time since the statement was asked for.
+    /// Time since the statement was requested.
     pub(crate) fn age(&self) -> Duration {
         self.since.elapsed()
     }
@@ -375,14 +377,14 @@ impl Drop for KillInFlight<'_> {
     }
 }
 
-/// Stops `running` on a thread of its own, which ends when the server has been told: for callers that must not wait.
-/// There is one such thread a statement, however often it is stopped while the server does not answer.
+/// Stops `running` on a thread of its own, which ends when the server has been told; for callers that must not wait. A
+/// statement has at most one such thread, however often it is stopped.
 pub(crate) fn stop_in_background(
     running: Arc<RunningStatement>,
     cause: StopCause,
     connector: Arc<Connector>,
 ) {
-    // Noted here and not there: it counts even where no thread is to be had.
+    // Noted here and not on the thread, so that it counts even if no thread can be started.
     if !running.note(cause) || running.being_stopped.swap(true, Ordering::SeqCst) {
         return;
     }
@@ -394,7 +396,7 @@ pub(crate) fn stop_in_background(
         .unwrap_or_else(|error| log::warn!("no thread to stop a statement: {error}"));
 }
 
-/// A thread of [`stop_in_background`], or what would have been one.
+/// Mark that a thread of [`stop_in_background`] is needed, removed when dropped.
 struct StopInProgress(Arc<RunningStatement>);
 
 impl Drop for StopInProgress {
@@ -403,18 +405,18 @@ impl Drop for StopInProgress {
     }
 }
 
-/// Stops `running` when `client` goes, as long as the guard is held.
+/// Stops `running` when `client` leaves, while the guard is held.
 pub(crate) fn stopped_when_gone(
     client: &CancelToken,
     running: &Arc<RunningStatement>,
     connector: &Arc<Connector>,
 ) -> DisconnectGuard {
     let (running, connector) = (running.clone(), connector.clone());
-    // On a thread of its own: the end of this request must not wait for a server that takes no more connections.
+    // On a thread of its own, since the end of this request must not wait for a server without free connections.
     client.on_gone(move || stop_in_background(running, StopCause::ClientLeft, connector))
 }
 
-/// Does `work` on `conn`, where a stop of `running` reaches it; the statement itself may still follow.
+/// Does `work` on `conn` so that a stop of `running` reaches it; the statement itself may still follow.
 pub(crate) fn stoppable<T>(
     running: &RunningStatement,
     conn: &mut DbConn,
@@ -440,10 +442,7 @@ pub(crate) struct StatementOwner {
     pub(crate) session: String,
 }
 
-/// Longest statement id that a client may choose, in bytes.
-pub(crate) const MAX_ID: usize = 128;
-
-/// All statements on their way, by owner and the id that the client chose.
+/// All running statements.
 #[derive(Default)]
 pub(crate) struct RunningStatements {
     table: Mutex<StatementTable>,
@@ -452,12 +451,12 @@ pub(crate) struct RunningStatements {
 
 #[derive(Default)]
 struct StatementTable {
-    /// Key: visitor and query id, or a number of ours where the client chose none.
+    /// Statements by visitor and query id, or by a number of ours if the client chose no id.
     map: HashMap<(String, String), Arc<RunningStatement>>,
     unnamed: u64,
 }
 
-/// A place in the map; leaving it when dropped.
+/// A statement's place in the table, which it leaves when dropped.
 pub(crate) struct RunningEntry<'a> {
     map: &'a RunningStatements,
     key: (String, String),
@@ -466,7 +465,7 @@ pub(crate) struct RunningEntry<'a> {
 }
 
 impl RunningStatements {
-    /// Enters a statement; `None` when the id is in use by the same visitor.
+    /// Enters a statement; `None` if the same visitor already uses the id.
     pub(crate) fn enter(&self, owner: StatementOwner, query_id: &str) -> Option<RunningEntry<'_>> {
         let mut table = self.lock();
         let key = (owner.visitor.clone(), format!("q{query_id}"));
@@ -474,7 +473,7 @@ impl RunningStatements {
         is_free.then(|| self.insert(&mut table, key, owner))
     }
 
-    /// Enters a statement that its client gave no id.
+    /// Enters a statement without an id of its client.
     pub(crate) fn enter_unnamed(&self, owner: StatementOwner) -> RunningEntry<'_> {
         let mut table = self.lock();
         table.unnamed += 1;
@@ -497,13 +496,13 @@ impl RunningStatements {
         }
     }
 
-    /// The visitor's statement of that id, while it runs.
+    /// The visitor's running statement of that id.
     pub(crate) fn find(&self, visitor: &str, query_id: &str) -> Option<Arc<RunningStatement>> {
         let key = (visitor.to_owned(), format!("q{query_id}"));
         self.lock().map.get(&key).cloned()
     }
 
-    /// Every statement for which `wanted` says yes.
+    /// All statements that are `wanted`.
     pub(crate) fn filter(
         &self,
         wanted: impl Fn(&StatementOwner, &RunningStatement) -> bool,
@@ -513,7 +512,7 @@ impl RunningStatements {
         all.filter(|r| wanted(&r.owner, r)).cloned().collect()
     }
 
-    /// Waits until no statement is under way, for at most `time`.
+    /// Waits until no statement runs, for at most `time`.
     pub(crate) fn wait_until_empty(&self, time: Duration) {
         let table = self
             .left
@@ -620,7 +619,7 @@ mod tests {
         ));
     }
 
-    /// Whatever is done on the connection when the stop comes, and also where no thread can be had to tell the server.
+    /// Also if no thread can be started to tell the server.
     #[test]
     fn a_held_connection_is_shut_down_when_a_stop_is_overdue_in_any_phase() {
         let phases: [fn(&RunningStatement); 3] = [
@@ -667,7 +666,7 @@ mod tests {
         assert!(ours.read(&mut [0]).is_err());
     }
 
-    /// Or what runs next on it, another session's statement perhaps, would be lost.
+    /// The next statement on it, perhaps another session's, would be lost.
     #[test]
     fn no_connection_is_shut_down_after_its_statement_has_ended() {
         for _ in 0..500 {

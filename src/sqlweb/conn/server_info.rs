@@ -1,4 +1,5 @@
-//! Facts of a server and the account, asked once of each server behind the address.
+//! Facts of a server and the account, asked once of each server behind the address; and whether it accepts writes,
+//! asked again and again.
 
 use mysql::{Conn, Row};
 
@@ -6,8 +7,32 @@ use super::driver::rows;
 use crate::sqlweb::error::{DbError, NOT_MYSQL};
 use crate::sqlweb::gate::Dialect;
 
-/// A server whose version has no number is trusted with what every MySQL has.
+/// Dialect of a server whose version has no number: the features that every MySQL has.
 const UNKNOWN_SERVER: Dialect = Dialect::mysql((5, 7, 0));
+
+/// Maximum number of roles to check; an account with more counts as one that can write.
+const MAX_ROLES: usize = 32;
+
+/// Privileges that change nothing in the server (MariaDB and MySQL, "GRANT").
+#[rustfmt::skip]
+const READING: [&str; 11] = [
+    "USAGE", "SELECT", "SHOW DATABASES", "SHOW VIEW", "SHOW CREATE ROUTINE", "SHOW_ROUTINE", "PROCESS", "BINLOG MONITOR",
+    "REPLICATION CLIENT", "SLAVE MONITOR", "SENSITIVE_VARIABLES_OBSERVER",
+];
+
+/// Modes that change lexing (MariaDB and MySQL, "SQL modes"), without mere combinations.
+#[rustfmt::skip]
+const CHANGE_LEXING: [&str; 11] = [
+    "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "IGNORE_SPACE", "ANSI", "DB2", "MAXDB", "MSSQL", "ORACLE", "POSTGRESQL",
+    "MYSQL323", "MYSQL40",
+];
+
+/// Expressions for the three values in one text, for servers with fewer and fewer of them.
+const QUESTIONS: [&str; 3] = [
+    "CONCAT(@@global.read_only, '/', @@global.super_read_only, '/', @@global.innodb_read_only)",
+    "CONCAT(@@global.read_only, '//', @@global.innodb_read_only)",
+    "CONCAT(@@global.read_only, '//')",
+];
 
 /// The server's and the account's info.
 #[derive(Clone, Debug)]
@@ -16,20 +41,20 @@ pub(crate) struct ServerInfo {
     pub(crate) version: String,
     /// Brand and version as the gate knows them.
     pub(crate) dialect: Dialect,
-    /// `@@session.time_zone`, with the system's where that is what it says.
+    /// `@@session.time_zone`, or the system's if that is `SYSTEM`.
     pub(crate) time_zone: String,
-    /// `@@global.sql_mode` without what changes lexing.
+    /// `@@global.sql_mode` without the modes that change lexing.
     pub(crate) pinned_mode: String,
-    /// True if the account's grants allow anything that writes; true when they cannot be read.
+    /// True if the account's grants allow writing, or cannot be read.
     pub(crate) can_write: bool,
-    /// The table of loadable functions and its column of names, where the account may read it.
+    /// The table of loadable functions and its column of names, if the account may read it.
     pub(crate) loadable: Option<(&'static str, &'static str)>,
-    /// Question whether it takes writes, see [`write_state`].
+    /// Expression for its [`WriteState`], if it has one.
     pub(super) write_state: Option<&'static str>,
 }
 
 impl ServerInfo {
-    /// Asks the server; with whether the connection was left in another role than it was in, so that nobody should use it.
+    /// Asks the server; returns true beside the facts if the connection was left in another role and must not be used.
     pub(crate) fn ask(conn: &mut Conn) -> Result<(Self, bool), DbError> {
         let answer = rows(
             conn,
@@ -61,7 +86,7 @@ impl ServerInfo {
         Ok((info, in_a_role))
     }
 
-    /// The session variable that says whether transactions are read-only: MySQL renamed it in 5.7.20.
+    /// The session variable for read-only transactions, which MySQL renamed in 5.7.20.
     pub(crate) fn read_only_variable(&self) -> &'static str {
         if self.dialect.mariadb || self.dialect.version < (5, 7, 20) {
             "tx_read_only"
@@ -76,7 +101,8 @@ pub(crate) fn dialect_of(version: &str) -> Dialect {
     Dialect::from_server_version(version).unwrap_or(UNKNOWN_SERVER)
 }
 
-/// `mysql.func`, and on MySQL 8 what also lists the functions of components.
+/// Table and column of loadable functions: `mysql.func`, or on MySQL 8 the table that also lists functions of
+/// components.
 fn loadable(
     conn: &mut Conn,
     dialect: &Dialect,
@@ -95,11 +121,8 @@ fn loadable(
     }
 }
 
-/// Roles that are looked into, at most; an account with more counts as one that can write.
-const MAX_ROLES: usize = 32;
-
-/// The account's grants and those of every role that it may take, one text a line; empty when the server refuses to
-/// tell them. With whether the connection was left in a role.
+/// The account's grants and those of every role that it may take, one text per line; empty if the server refuses to
+/// show them. Returns true beside them if the connection was left in a role.
 pub(crate) fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<(Vec<String>, bool), DbError> {
     let mut all = show_grants(conn)?;
     let roles: Vec<String> = all.iter().filter_map(|g| granted_role(g)).collect();
@@ -109,7 +132,7 @@ pub(crate) fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<(Vec<String>, 
     if roles.len() > MAX_ROLES {
         return Ok((Vec::new(), false));
     }
-    // MySQL takes all roles at once and shows what they come to; MariaDB takes one, and shows it with those inside it.
+    // MySQL takes all roles at once and shows their sum; MariaDB takes one, and shows it with the roles inside it.
     let taking = if is_mariadb {
         let take = |role: &String| format!("SET ROLE {role}");
         roles.iter().map(take).collect()
@@ -137,7 +160,7 @@ fn show_grants(conn: &mut Conn) -> Result<Vec<String>, DbError> {
     Ok(answer.iter().filter_map(first).collect())
 }
 
-/// The role of a line such as ``GRANT `reader` TO `me`@`%` ``, quoted as the server has quoted it.
+/// The role in a line such as ``GRANT `reader` TO `me`@`%` ``, quoted as by the server.
 fn granted_role(grant: &str) -> Option<String> {
     let rest = grant.strip_prefix("GRANT ")?;
     let bare = masked(rest);
@@ -147,14 +170,7 @@ fn granted_role(grant: &str) -> Option<String> {
     rest.get(..bare.find(" TO ")?).map(str::to_owned)
 }
 
-/// Privileges that change nothing in the server (MariaDB and MySQL, "GRANT").
-#[rustfmt::skip]
-const READING: [&str; 11] = [
-    "USAGE", "SELECT", "SHOW DATABASES", "SHOW VIEW", "SHOW CREATE ROUTINE", "SHOW_ROUTINE", "PROCESS", "BINLOG MONITOR",
-    "REPLICATION CLIENT", "SLAVE MONITOR", "SENSITIVE_VARIABLES_OBSERVER",
-];
-
-/// True if any grant goes beyond reading. What is not understood counts as writing.
+/// True if any grant allows more than reading; an unknown one counts as writing.
 fn can_write(grants: &[String]) -> bool {
     grants.is_empty() || grants.iter().any(|grant| grant_writes(grant))
 }
@@ -162,11 +178,11 @@ fn can_write(grants: &[String]) -> bool {
 fn grant_writes(grant: &str) -> bool {
     let grant = masked(grant);
     let Some(rest) = grant.strip_prefix("GRANT ") else {
-        // A revocation (MySQL, partial revokes) takes away.
+        // A revocation (MySQL, partial revokes) allows nothing.
         return !grant.starts_with("SET DEFAULT ROLE") && !grant.starts_with("REVOKE ");
     };
     let Some((privileges, _)) = rest.split_once(" ON ") else {
-        // A role, whose own grants follow in the list; who may hand it on may let others write.
+        // A role, whose own grants follow in the list. With ADMIN OPTION the account may let others write.
         return grant.contains(" WITH ADMIN OPTION");
     };
     if privileges.starts_with("PROXY") || grant.contains(" WITH GRANT OPTION") {
@@ -177,8 +193,8 @@ fn grant_writes(grant: &str) -> bool {
         .any(|privilege| !READING.contains(&privilege.trim()))
 }
 
-/// The text with everything in backquotes, and column lists such as that of `SELECT (a, b)`, turned into spaces byte by
-/// byte, so that no name is taken for a word.
+/// Replaces names in backquotes, and column lists such as that of `SELECT (a, b)`, by spaces byte by byte, so that no
+/// name is taken for a keyword.
 pub(crate) fn masked(grant: &str) -> String {
     let (mut quoted, mut depth) = (false, 0usize);
     let mut mask = |byte: u8| {
@@ -197,14 +213,7 @@ pub(crate) fn masked(grant: &str) -> String {
     grant.bytes().map(&mut mask).collect()
 }
 
-/// Modes that change how a text is read (MariaDB and MySQL, "SQL modes"), without those that are only combinations.
-#[rustfmt::skip]
-const CHANGE_LEXING: [&str; 11] = [
-    "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "IGNORE_SPACE", "ANSI", "DB2", "MAXDB", "MSSQL", "ORACLE", "POSTGRESQL",
-    "MYSQL323", "MYSQL40",
-];
-
-/// The server's mode without what changes how a text is read.
+/// The server's mode without the modes that change lexing.
 pub(crate) fn pinned_mode(global: &str) -> String {
     let kept: Vec<&str> = global
         .split(',')
@@ -214,19 +223,19 @@ pub(crate) fn pinned_mode(global: &str) -> String {
     kept.join(",")
 }
 
-/// Server's own variables; `None` where it has no such variable.
+/// Variables that decide if a server accepts writes; `None` for a variable that the server lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WriteState {
-    /// `@@read_only`: only accounts with a privilege of their own may write.
+    /// `@@read_only`: only accounts with a special privilege may write.
     pub(crate) read_only: Option<bool>,
-    /// `@@super_read_only` (MySQL): nobody may.
+    /// `@@super_read_only` (MySQL): nobody may write.
     pub(crate) super_read_only: Option<bool>,
-    /// `@@innodb_read_only`: nobody can, such as on a reader of a cloud's cluster.
+    /// `@@innodb_read_only`: nobody can write, as on a reader of a cloud's cluster.
     pub(crate) innodb_read_only: Option<bool>,
 }
 
 impl WriteState {
-    /// True if the server refuses to write for the usual account.
+    /// True if the server refuses writes of ordinary accounts.
     pub(crate) fn is_replica(self) -> bool {
         [self.read_only, self.super_read_only, self.innodb_read_only].contains(&Some(true))
     }
@@ -248,14 +257,7 @@ impl WriteState {
     }
 }
 
-/// Questions that return the three values in one text, as far as servers have them.
-const QUESTIONS: [&str; 3] = [
-    "CONCAT(@@global.read_only, '/', @@global.super_read_only, '/', @@global.innodb_read_only)",
-    "CONCAT(@@global.read_only, '//', @@global.innodb_read_only)",
-    "CONCAT(@@global.read_only, '//')",
-];
-
-/// The expression that this server answers, to be put into a `SELECT`.
+/// The expression that works on this server, for a `SELECT`.
 pub(super) fn question(
     conn: &mut Conn,
     dialect: &Dialect,
@@ -270,7 +272,7 @@ pub(super) fn question(
     Ok(None)
 }
 
-/// The answer in that column of a row.
+/// Reads the answer to a [`question`] in that column of a row.
 pub(super) fn in_column(row: Option<&Row>, column: usize) -> Option<WriteState> {
     let answer = row?.get_opt::<String, _>(column)?.ok()?;
     Some(WriteState::read(&answer))

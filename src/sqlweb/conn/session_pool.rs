@@ -1,4 +1,4 @@
-//! The connections that are kept between statements: a session's own, and spare ones.
+//! Connections that are kept between statements: those of sessions, and spare ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,34 +12,34 @@ use crate::sqlweb::error::DbError;
 use crate::sqlweb::held::HeldState;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// A session's connection is closed, and its transaction rolled back, after this time without a statement.
+/// Time without a statement after which a session's connection is closed and its transaction rolled back.
 const SESSION_IDLE: Duration = crate::limits::SESSION_IDLE;
 
-/// Time that a session is kept whose page has gone: one that is loaded again asks for it within this time.
+/// Time that a session is kept after its page has left; a reloaded page asks for it within this time.
 const LEAVE_GRACE: Duration = Duration::from_secs(15);
 
-/// A spare connection without a session is closed after this time.
+/// Time after which a spare connection without a session is closed.
 const SPARE_IDLE: Duration = Duration::from_secs(60);
 
-/// Spare connections kept: the page asks for a few things at once and then for nothing.
+/// Maximum number of spare connections: a page sends a few requests at once and then none.
 const SPARES: usize = 3;
 
-/// Time that a statement waits for the one before it in the same session.
+/// Time that a statement waits for the previous one in the same session.
 const TURN_TIMEOUT: Duration = crate::limits::SESSION_TURN;
 
-/// After this time without use a connection is asked whether it is still there, and not only whether it was closed.
+/// Idle time after which a connection is pinged before use, and not only checked for being closed.
 const TRUSTED_IDLE: Duration = Duration::from_secs(5);
 
-/// Time that what is left of a session without a connection is remembered.
+/// Time that a session without a connection is remembered.
 const MEMORY_TIME: Duration = Duration::from_secs(24 * 3600);
 
-/// Sessions without a connection that are remembered, at most.
+/// Maximum number of remembered sessions without a connection.
 const MAX_REMEMBERED: usize = 4096;
 
-/// The connections that are kept between statements.
+/// Connections that are kept between statements.
 pub(crate) struct SessionPool {
     pub(super) connector: Arc<Connector>,
-    /// True if a session holds nothing that a new connection would not have.
+    /// True if sessions have no state, as in read-only mode.
     pub(super) stateless: bool,
     state: Mutex<PoolState>,
     turn: Condvar,
@@ -52,20 +52,22 @@ struct PoolState {
 }
 
 enum SessionSlot {
-    /// A statement runs; whether the connection is to be closed after it, and since when its page is gone.
+    /// A statement runs.
     Busy {
+        /// True if the connection is to be closed after it.
         closing: bool,
+        /// Time when its page left.
         left: Option<Instant>,
     },
     Idle(IdleConn),
     Closed(ClosedSession),
 }
 
-/// A session without a connection: the next one enters its database.
+/// A session without a connection; its next one enters the remembered database.
 struct ClosedSession {
     database: Option<String>,
     since: Instant,
-    /// State that was lost with nobody there to be told: the session's next statement is.
+    /// State that was lost unnoticed; the session's next statement reports it.
     lost_state: Option<HeldState>,
 }
 
@@ -80,7 +82,7 @@ impl ClosedSession {
 }
 
 impl SessionSlot {
-    /// True if it changes by being left alone.
+    /// True if its time is over, or its server has closed the connection.
     fn is_old(&self) -> bool {
         match self {
             Self::Busy { .. } => false,
@@ -99,7 +101,7 @@ pub(super) struct IdleConn {
     pub(super) conn: DbConn,
     since: Instant,
     pub(super) database: Option<String>,
-    /// Since when its page is gone.
+    /// Time when its page left.
     left: Option<Instant>,
 }
 
@@ -118,7 +120,7 @@ impl IdleConn {
         matches!(self.conn.socket.peek(), Peeked::Closed)
     }
 
-    /// True if the connection can be used: a statement is only ever sent on one that was just there.
+    /// True if the connection still works; a statement is sent only on one that was just checked.
     pub(super) fn check_alive(&mut self) -> bool {
         match self.conn.socket.peek() {
             Peeked::Closed => return false,
@@ -134,12 +136,12 @@ impl IdleConn {
 pub(super) enum SessionTurn {
     /// A connection.
     Idle(IdleConn),
-    /// None yet, or no more, with the database it was in.
+    /// No connection yet, or no more, with the database that the session was in.
     New(Option<String>),
 }
 
 impl SessionPool {
-    /// No connections yet. In read-only mode sessions are `stateless`.
+    /// An empty pool. In read-only mode sessions are `stateless`.
     pub(crate) fn new(connector: Arc<Connector>, stateless: bool) -> Self {
         Self {
             connector,
@@ -149,7 +151,7 @@ impl SessionPool {
         }
     }
 
-    /// Ends a session: its connection is closed now, or when its statement has ended.
+    /// Ends a session; its connection is closed now, or when its statement has ended.
     pub(crate) fn close(&self, owner: &StatementOwner) {
         let mut state = self.lock();
         match state.sessions.remove(owner) {
@@ -160,7 +162,7 @@ impl SessionPool {
                 };
                 state.sessions.insert(owner.clone(), closing);
             }
-            // Closing speaks to the server, which the others must not wait for.
+            // Closing talks to the server, so it is done without the lock.
             removed => {
                 drop(state);
                 drop(removed);
@@ -168,7 +170,7 @@ impl SessionPool {
         }
     }
 
-    /// The page of a session is gone, or being loaded again: unless it comes back the session ends in a while.
+    /// Notes that the page of a session has left or is reloading; the session ends soon unless it comes back.
     pub(crate) fn leave(&self, owner: &StatementOwner) {
         let now = Some(Instant::now());
         match self.lock().sessions.get_mut(owner) {
@@ -178,7 +180,7 @@ impl SessionPool {
         }
     }
 
-    /// The page of a session is back. What there is of the session.
+    /// Notes that the page of a session is back; returns what is left of the session.
     pub(crate) fn come_back(&self, owner: &StatementOwner) -> SessionLeft {
         let mut state = self.lock();
         match state.sessions.get_mut(owner) {
@@ -199,7 +201,7 @@ impl SessionPool {
         }
     }
 
-    /// Closes what was idle for too long or has lost its server, and forgets what nobody came back to.
+    /// Closes connections that were idle for too long or lost their server, and forgets old sessions.
     pub(crate) fn expire(&self) {
         let mut state = self.lock();
         let is_old = |spare: &mut IdleConn| spare.since.elapsed() > SPARE_IDLE || spare.is_closed();
@@ -218,20 +220,20 @@ impl SessionPool {
         drop((spares, closed));
     }
 
-    /// Closes everything that is idle; what is busy is closed when it ends.
+    /// Closes all idle connections; busy ones are closed when their statement ends.
     pub(crate) fn close_all(&self) {
         let everything = std::mem::take(&mut *self.lock());
         drop(everything);
     }
 
-    /// The spare connection that came back last of those that fit.
+    /// Takes the spare connection that came back last of those that fit.
     pub(super) fn take_spare(&self, fits: impl Fn(&DbConn) -> bool) -> Option<IdleConn> {
         let mut state = self.lock();
         let at = state.spares.iter().rposition(|spare| fits(&spare.conn));
         at.map(|at| state.spares.swap_remove(at))
     }
 
-    /// Closes the connection of the session that was idle for longest, of those that have nothing at stake and `may` go.
+    /// Closes the connection of the longest idle session, of those without state that `may` be closed.
     pub(super) fn evict_session(&self, may: impl Fn(&DbConn) -> bool) -> bool {
         let mut state = self.lock();
         let idle_since = |(owner, slot): (&StatementOwner, &SessionSlot)| match slot {
@@ -251,7 +253,7 @@ impl SessionPool {
         true
     }
 
-    /// Waits until no other statement of the session runs and marks it busy.
+    /// Waits until no other statement of the session runs, and marks it busy.
     pub(super) fn take_turn(&self, owner: &StatementOwner) -> Result<SessionTurn, DbError> {
         let busy = |state: &mut PoolState| {
             matches!(state.sessions.get(owner), Some(SessionSlot::Busy { .. }))
@@ -284,8 +286,7 @@ impl SessionPool {
         }
     }
 
-    /// Takes a connection back, or notes that a session has none any more: `missed` when something was at stake and
-    /// nobody was told.
+    /// Takes a connection back, or notes that a session no longer has one; `missed` is state that was lost unnoticed.
     pub(super) fn put_back(
         &self,
         owner: Option<StatementOwner>,
@@ -306,7 +307,7 @@ impl SessionPool {
 }
 
 impl PoolState {
-    /// As [`SessionPool::put_back`]; what is not kept is to be closed.
+    /// Like [`SessionPool::put_back`]; returns a connection that is not kept, to be closed.
     fn put_back(
         &mut self,
         owner: Option<StatementOwner>,
@@ -319,7 +320,7 @@ impl PoolState {
                 return conn;
             }
             let spare = conn.map(|mut conn| {
-                // Nobody's from here on.
+                // It no longer belongs to a visitor.
                 conn.of_visitor = None;
                 IdleConn::now(conn, database)
             });
@@ -344,8 +345,8 @@ impl PoolState {
         None
     }
 
-    /// Of a session that was taken out, the idle connection, to be closed; what is remembered of it without that goes
-    /// back, and one that has none is forgotten.
+    /// Returns the idle connection of a removed session, to be closed, and remembers the session without it; forgets a
+    /// session without a connection.
     fn close_idle(&mut self, owner: StatementOwner, slot: SessionSlot) -> Option<DbConn> {
         let SessionSlot::Idle(IdleConn { conn, database, .. }) = slot else {
             return None;
@@ -355,7 +356,7 @@ impl PoolState {
         Some(conn)
     }
 
-    /// Bounds what is remembered of sessions without a connection; the oldest go first.
+    /// Forgets the oldest sessions without a connection beyond [`MAX_REMEMBERED`].
     fn forget_oldest(&mut self) {
         let known = |(owner, slot): (&StatementOwner, &SessionSlot)| match slot {
             SessionSlot::Closed(closed) => Some((closed.since, owner.clone())),
@@ -373,10 +374,10 @@ impl PoolState {
 /// State of a session whose page has come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionLeft {
-    /// Its connection, with all that statements have left on it.
+    /// Its connection with its state.
     All,
-    /// No connection any more, and what statements had left on it was lost.
+    /// Its connection was lost together with state.
     Lost,
-    /// No connection, and nothing that would be missed, or nothing that is known.
+    /// It has no connection, and no state was lost, or it is unknown.
     Nothing,
 }

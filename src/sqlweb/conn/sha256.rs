@@ -1,8 +1,8 @@
-//! Accounts of MySQL's `sha256_password`, which the driver (mysql 28) does not sign in to.
+//! Sign-in to accounts of MySQL's `sha256_password`, which the driver (mysql 28) lacks.
 //!
-//! MySQL asks for that method also where it has no account of the name, so that nobody learns which there are; only what
-//! it then says of the password is true. So it is told the password here, inside TLS or else under the server's RSA key,
-//! and the driver speaks to the server through a socket and a thread of ours.
+//! MySQL also asks for that method if it has no such account, so that nobody learns which exist; only its answer to the
+//! password is true. So the password is sent from here, inside TLS or under the server's RSA key, and the driver talks
+//! to the server through a socket and a thread of ours.
 //!
 //! ```text
 //! driver ── Unix socket in our directory ── this thread ── the server, by TLS, TCP or its own Unix socket
@@ -29,13 +29,13 @@ use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::{DbError, NOT_MYSQL};
 use crate::sync::{Thread, spawn_joined};
 
-/// The method's name, as the server asks for it.
+/// Name of the method in the protocol.
 pub(super) const METHOD: &str = "sha256_password";
 
 /// Name of the socket in its directory.
 const SOCKET: &str = "s";
 
-/// Largest packet of a sign-in, in bytes: names, proofs and what a client says of itself.
+/// Largest packet of a sign-in, in bytes: names, proofs and attributes of the client.
 const MAX_SIGN_IN: usize = 64 << 10;
 
 /// Bytes that may wait in each direction.
@@ -44,35 +44,35 @@ const MAX_WAITING: usize = 64 << 10;
 /// `CLIENT_SSL` (MySQL, "Capabilities Flags").
 const CLIENT_SSL: u8 = 0x08;
 
-/// Bytes of a client's answer that a request for TLS has too: its flags, packet size, character set and filler.
+/// Bytes of a client's answer that are also its request for TLS: flags, packet size, character set and filler.
 const SSL_REQUEST: usize = 32;
 
-/// Asks for the server's public key.
+/// Packet that asks for the server's public key.
 const KEY_REQUEST: &[u8] = &[1];
 
-/// The kind of failure where the server asks for another method, and that on a network without TLS.
+/// Kind of the error if the server asks for another method, on a network without TLS.
 pub(super) const ANOTHER_METHOD: io::ErrorKind = io::ErrorKind::Unsupported;
 
-/// Where the server is. Without TLS it sends a key, which has to be trusted.
+/// Address of the server. Without TLS it sends a key, which has to be trusted.
 pub(super) enum SignInServer {
-    /// At an address, by TLS.
+    /// TCP with TLS.
     Tls(SocketAddr, Arc<ClientConfig>, ServerName<'static>),
-    /// At an address.
+    /// TCP without TLS.
     Tcp(SocketAddr),
-    /// At a Unix socket.
+    /// A Unix socket.
     Unix(PathBuf),
 }
 
 /// Time limits.
 #[derive(Clone, Copy)]
 pub(super) struct Timeouts {
-    /// The connection.
+    /// For the connection.
     pub(super) connect: Duration,
-    /// Each packet of the sign-in.
+    /// For each packet of the sign-in.
     pub(super) read: Duration,
-    /// Silence before the kernel asks whether the server is there.
+    /// Silence before the kernel probes the server.
     pub(super) silence: Duration,
-    /// Between two such questions.
+    /// Time between two probes.
     pub(super) probe: Duration,
 }
 
@@ -98,19 +98,18 @@ impl SignInProxy {
         Ok(Self { dir, thread })
     }
 
-    /// The socket's path, there until this is dropped.
+    /// The socket's path, valid until this is dropped.
     pub(super) fn path(&self) -> PathBuf {
         self.dir.path().join(SOCKET)
     }
 
-    /// Reason that there is no connection, where the fault is not the driver's. To be asked when the driver has given
-    /// up.
+    /// Error of the proxy, if it was not the driver's; called when the driver has given up.
     pub(super) fn failure(self) -> Option<io::Error> {
         self.thread.join().ok()?.err()
     }
 }
 
-/// Waits for the driver at `listener`, signs it in to `server` and carries what both say until one of them ends.
+/// Waits for the driver at `listener`, signs it in to `server`, and relays both directions until one of them ends.
 fn relay(
     listener: &UnixListener,
     server: &SignInServer,
@@ -131,7 +130,7 @@ fn relay(
     outcome
 }
 
-/// The driver's greeting and answer are passed on; what the server asks for in between is answered here.
+/// Passes on the server's greeting and the driver's answer, and answers the server's request for the password itself.
 fn sign_in(
     driver: &mut UnixStream,
     server: &SignInServer,
@@ -152,11 +151,11 @@ fn sign_in(
     if let Some(nonce) = asks_for_password(&said) {
         said = send_password(&mut wire, number.wrapping_add(1), password, nonce)?;
     }
-    // The driver is on a Unix socket, where it tells whoever asks the password itself.
+    // On its Unix socket the driver would send the plain password to anybody who asks.
     if matches!(wire, ServerStream::Tcp(_)) && !is_last_word(&said) {
         return Err(io::Error::new(ANOTHER_METHOD, "another method"));
     }
-    // The driver knows of one answer to its own.
+    // The driver expects a single answer to its own.
     write_packet(driver, 2, &said)?;
     Ok(wire)
 }
@@ -177,7 +176,7 @@ fn dial(server: &SignInServer, timeouts: Timeouts) -> io::Result<ServerStream> {
     Ok(ServerStream::Tcp(socket))
 }
 
-/// Asks for TLS with the beginning of the driver's `answer`, in which it then says that it has it.
+/// Asks for TLS with the beginning of the driver's `answer`, whose flag for TLS is set.
 fn begin_tls(
     wire: ServerStream,
     answer: &mut [u8],
@@ -195,19 +194,19 @@ fn begin_tls(
     Ok(ServerStream::Tls(Box::new(StreamOwned::new(tls, socket))))
 }
 
-/// True if the server says that the account is let in, or that it is not.
+/// True if the packet ends the sign-in, with success or an error.
 fn is_last_word(packet: &[u8]) -> bool {
     matches!(packet.first(), Some(0 | 0xff))
 }
 
-/// The nonce of a request to go on with this method (AuthSwitchRequest).
+/// The nonce of a request to continue with this method (AuthSwitchRequest).
 fn asks_for_password(packet: &[u8]) -> Option<&[u8]> {
     let rest = packet.strip_prefix(&[0xfe])?;
     let nonce = rest.strip_prefix(METHOD.as_bytes())?.strip_prefix(&[0])?;
     Some(nonce.strip_suffix(&[0]).unwrap_or(nonce))
 }
 
-/// Tells it inside TLS, or under the key that the server sends, and returns what the server says of it.
+/// Sends the password inside TLS, or under the key that the server sends, and returns the server's answer.
 fn send_password(
     wire: &mut ServerStream,
     number: u8,
@@ -215,14 +214,14 @@ fn send_password(
     nonce: &[u8],
 ) -> io::Result<Vec<u8>> {
     let mut plain = Zeroizing::new([password.as_bytes(), &[0]].concat());
-    // An account without a password has none to hide.
+    // An empty password needs no protection.
     if matches!(wire, ServerStream::Tls(_)) || password.is_empty() {
         write_packet(wire, number, &plain)?;
         return Ok(read_packet(wire)?.1);
     }
     write_packet(wire, number, KEY_REQUEST)?;
     let (number, said) = read_packet(wire)?;
-    // Anything else is the server's last word.
+    // Any other answer ends the sign-in.
     let Some(key) = said.strip_prefix(&[1]) else {
         return Ok(said);
     };
@@ -236,12 +235,12 @@ fn send_password(
     Ok(read_packet(wire)?.1)
 }
 
-/// Not of the kind "invalid data", which is TLS's.
+/// Error for a server that is not MySQL; the kind "invalid data" is reserved for TLS.
 fn not_mysql() -> io::Error {
     io::Error::other(NOT_MYSQL)
 }
 
-/// A packet's number and what it says (MySQL, "MySQL Packets").
+/// Reads a packet's number and payload (MySQL, "MySQL Packets").
 fn read_packet(from: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
     let mut head = [0; 4];
     from.read_exact(&mut head)?;
@@ -288,7 +287,7 @@ impl ServerStream {
         };
     }
 
-    /// True if something was written that has not left yet.
+    /// True if written bytes have not been sent yet.
     fn holds_back(&self) -> bool {
         match self {
             Self::Tls(stream) => stream.conn.wants_write(),
@@ -311,7 +310,7 @@ impl Read for ServerStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tls(stream) => match stream.read(buffer) {
-                // A server that ends without saying so in TLS.
+                // Some servers end without closing TLS.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
                 read => read,
             },
@@ -339,7 +338,7 @@ impl Write for ServerStream {
     }
 }
 
-/// Bytes under way in one direction.
+/// Pending bytes of one direction.
 #[derive(Default)]
 struct PendingBytes {
     bytes: Vec<u8>,
@@ -351,7 +350,7 @@ impl PendingBytes {
         !self.ended && self.bytes.len() < MAX_WAITING
     }
 
-    /// Takes what there is at once; whether anything came, or the end.
+    /// Reads without waiting; true if bytes or the end came.
     fn fill(&mut self, from: &mut impl Read) -> io::Result<bool> {
         let mut buffer = [0; 16 << 10];
         match at_once(from.read(&mut buffer))? {
@@ -367,7 +366,7 @@ impl PendingBytes {
         }
     }
 
-    /// Passes on what is taken at once; whether anything was.
+    /// Writes without waiting; true if anything was written.
     fn empty(&mut self, to: &mut impl Write) -> io::Result<bool> {
         if self.bytes.is_empty() {
             return Ok(false);
@@ -382,7 +381,7 @@ impl PendingBytes {
     }
 }
 
-/// `None` where it would have had to wait.
+/// `None` for an operation that would have to wait.
 fn at_once(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
     match outcome {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -391,7 +390,7 @@ fn at_once(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
-/// Carries both directions until one of them has ended and all of it has arrived.
+/// Relays both directions until one of them has ended and all its bytes have arrived.
 fn carry(driver: &mut UnixStream, wire: &mut ServerStream) -> io::Result<()> {
     let (mut up, mut down) = (PendingBytes::default(), PendingBytes::default());
     loop {
@@ -431,7 +430,7 @@ fn wait(
     let of_driver = flags(up.has_room(), !down.bytes.is_empty());
     let of_wire = flags(down.has_room(), !up.bytes.is_empty() || wire.holds_back());
     let ready = poll_until([(driver, of_driver), (wire, of_wire)], None)?;
-    // Nothing more can be said to an end that is gone while nothing is read from it.
+    // A closed end from which nothing is to be read can receive nothing more.
     let asked = [of_driver, of_wire];
     let gone = ready.iter().zip(asked).any(|(ready, asked)| {
         ready.intersects(PollFlags::ERR | PollFlags::HUP) && !ready.intersects(asked)

@@ -1,5 +1,5 @@
-//! A second handle on the driver's socket: the driver offers no way to end a connection that another thread reads from,
-//! nor to change how long it waits.
+//! A second handle on the driver's socket. The driver cannot end a connection that another thread reads from, nor
+//! change its read timeout.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -11,9 +11,9 @@ use mysql::Conn;
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 
-/// A second handle on one connection's socket; clones are the same handle. It holds nothing where the system cannot
-/// duplicate a descriptor of one's own by its number (Linux before 5.6, a sandbox that forbids `pidfd_getfd`, other
-/// systems): then a connection is only ever given up when it next sends something or the kernel finds the peer dead.
+/// A second handle on one connection's socket; clones are the same handle. It is empty if the system cannot duplicate
+/// an own descriptor by its number (Linux before 5.6, a sandbox that forbids `pidfd_getfd`, other systems). A
+/// connection is then given up only when it next sends something or the kernel finds the peer dead.
 #[derive(Clone, Default)]
 pub(crate) struct SocketHandle(Option<Arc<OwnedFd>>);
 
@@ -23,7 +23,7 @@ impl SocketHandle {
         Self(duplicate(conn.as_raw_fd()).map(Arc::new))
     }
 
-    /// True if this system lets a descriptor be duplicated; tried once, on a pair of sockets.
+    /// True if this system can duplicate a descriptor; tried once, on a pair of sockets.
     pub(crate) fn is_supported() -> bool {
         static ANSWER: OnceLock<bool> = OnceLock::new();
         *ANSWER.get_or_init(|| {
@@ -49,26 +49,24 @@ impl SocketHandle {
         self.0.is_some()
     }
 
-    /// Ends the connection in both directions, so that whoever reads from it or writes to it fails at once, here and on
-    /// the server.
+    /// Ends the connection in both directions, so that reads and writes fail at once, here and on the server.
     pub(crate) fn shut_down(&self) {
         let Some(fd) = &self.0 else { return };
-        // An orderly end is not enough: a server that writes into a full window is told of no more room once we read no
-        // more (Linux), and would wait for it for minutes. A reset needs no room.
+        // An orderly end is not enough: a server that writes into a full window would wait for room for minutes, since
+        // nothing is read any more (Linux). A reset needs no room.
         if let Err(error) = rustix::net::sockopt::set_socket_linger(fd, Some(Duration::ZERO)) {
             log::debug!("a database connection cannot be reset when it is closed: {error}");
         }
         if let Err(error) = rustix::net::shutdown(fd, rustix::net::Shutdown::Both) {
             log::debug!("cannot shut down a database connection: {error}");
         }
-        // Sends the reset now, whatever the thread does that has the connection; a Unix socket knows no such thing and
-        // needs none.
+        // Sends the reset now, although a thread still has the connection; a Unix socket has no reset and needs none.
         if let Err(error) = rustix::net::connect_unspec(fd) {
             log::debug!("cannot reset a database connection: {error}");
         }
     }
 
-    /// Looks at what the server has sent to an idle connection; nothing is taken from it.
+    /// Checks if the server has sent something on an idle connection; nothing is taken from it.
     pub(crate) fn peek(&self) -> Peeked {
         use rustix::net::RecvFlags;
         let Some(fd) = &self.0 else {
@@ -83,10 +81,10 @@ impl SocketHandle {
         }
     }
 
-    /// Sends all of `bytes`, waiting where there is no room.
+    /// Sends all of `bytes`, waiting for room.
     pub(super) fn send(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            // Rust's programs ignore SIGPIPE: a peer that is gone is an error.
+            // Rust programs ignore SIGPIPE, so a closed peer is an error.
             match rustix::io::write(self.open()?, bytes) {
                 Ok(sent) => bytes = bytes.split_at(sent).1,
                 Err(Errno::INTR) => {}
@@ -96,7 +94,7 @@ impl SocketHandle {
         Ok(())
     }
 
-    /// Appends what has come, as far as `buffer` has room for it, and waits where there is nothing; 0 is the end.
+    /// Appends received bytes up to the capacity of `buffer`, and waits if there are none; 0 is the end.
     pub(super) fn receive(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         Ok(rustix::io::read(self.open()?, spare_capacity(buffer))?)
     }
@@ -111,7 +109,7 @@ impl SocketHandle {
         WeakSocketHandle(self.0.as_ref().map_or_else(Weak::new, Arc::downgrade))
     }
 
-    /// How long one read waits for the server; `None` is without limit.
+    /// Sets the time that one read waits for the server; `None` is without limit.
     pub(crate) fn set_read_timeout(&self, read_timeout: Option<Duration>) {
         use rustix::net::sockopt::{Timeout, set_socket_timeout};
         if let Some(fd) = &self.0
@@ -125,9 +123,9 @@ impl SocketHandle {
 /// State of an idle connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peeked {
-    /// It is silent, as it should be.
+    /// It is silent, as expected.
     Silence,
-    /// Bytes that nobody asked for: a last word, or what belongs to TLS. Also where it cannot be known.
+    /// Unexpected bytes, such as a last message or a part of TLS; also if the state cannot be known.
     Data,
     /// The server has closed it.
     Closed,
@@ -137,13 +135,13 @@ pub(crate) enum Peeked {
 pub(crate) struct WeakSocketHandle(Weak<OwnedFd>);
 
 impl WeakSocketHandle {
-    /// The handle, while the connection is there.
+    /// The handle, while the connection exists.
     pub(crate) fn get(&self) -> Option<SocketHandle> {
         self.0.upgrade().map(|fd| SocketHandle(Some(fd)))
     }
 }
 
-/// The caller's owner of the descriptor keeps it open for the length of the call.
+/// Duplicates a descriptor, which its owner must keep open during the call.
 #[cfg(target_os = "linux")]
 fn duplicate(fd: RawFd) -> Option<OwnedFd> {
     use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
@@ -175,7 +173,7 @@ mod tests {
         assert_eq!(reader.join().unwrap().unwrap(), 0);
     }
 
-    /// A server that writes into a full window hears nothing of an orderly end for minutes.
+    /// A server that writes into a full window does not notice an orderly end for minutes.
     #[test]
     fn a_blocked_writer_at_the_other_end_is_woken() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

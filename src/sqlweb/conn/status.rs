@@ -1,4 +1,4 @@
-//! State of a session as each answer has it: the status flags of its OK and EOF packets.
+//! State of a session in each answer: the status flags of its OK and EOF packets.
 
 use std::fmt::{self, Write};
 
@@ -9,15 +9,15 @@ use super::db_conn::DbConn;
 use super::driver::{call_driver, run_silently};
 use super::wire::LastStatus;
 
-/// Longest list of flags that is read, in bytes; all sixteen by name are 500.
+/// Longest list of flags that is read, in bytes; the names of all sixteen have 500.
 const MAX_FLAGS: usize = 1024;
 
-/// Maximum number of questions where the driver has forgotten: a late `KILL QUERY` may hit the first question.
+/// Maximum number of queries for the flags, since a late `KILL QUERY` may hit the first one.
 const QUESTIONS: usize = 2;
 
-/// True if `conn` is in a transaction (`SERVER_STATUS_IN_TRANS`), also one that `autocommit=0` began. An ERR packet has no
-/// flags, so after one the server is asked, by a statement that leaves its warnings as they are. False where the
-/// connection is lost, and the transaction with it.
+/// True if `conn` is in a transaction (`SERVER_STATUS_IN_TRANS`), also one that `autocommit=0` began. An ERR packet has
+/// no flags, so after one the server is asked, by a statement that keeps its warnings. False if the connection is lost,
+/// and the transaction with it.
 pub(crate) fn in_transaction(conn: &mut DbConn) -> bool {
     for _ in 0..QUESTIONS {
         let status = match conn.status {
@@ -38,9 +38,9 @@ pub(crate) fn in_transaction(conn: &mut DbConn) -> bool {
     last_flag(&conn.driver).unwrap_or(false)
 }
 
-/// The flag in the last packet; `None` where it had no flags. The driver (mysql 28) keeps the flags and shows them in its
-/// debugging text alone, so they are read there while it is written: of the text, which has the password too, nothing else
-/// is kept.
+/// The flag in the last packet; `None` if that had no flags. The driver (mysql 28) shows the flags only in its
+/// debugging text, so they are read while that is written. The text also has the password, so nothing else of it is
+/// kept.
 fn last_flag(conn: &Conn) -> Option<bool> {
     call_driver(|| {
         let mut seeker = Seeker::default();
@@ -53,13 +53,14 @@ fn last_flag(conn: &Conn) -> Option<bool> {
     .map(|flags| flags.split(" | ").any(|f| f == "SERVER_STATUS_IN_TRANS"))
 }
 
-/// How the flags begin; they end with a closing bracket. The last packet has its own before those of the connection.
+/// Text before the flags, which end with a closing bracket. The last packet's flags come before those of the
+/// connection.
 const FLAGS: &[u8] = b" status_flags: StatusFlags(";
 
 /// Finds the last flags in a text that is written to it.
 #[derive(Default)]
 struct Seeker {
-    /// How much of [`FLAGS`] has just been seen.
+    /// Number of characters of [`FLAGS`] that have just been seen.
     seen: usize,
     flags: String,
 }
@@ -69,7 +70,7 @@ impl Seeker {
         let Some(wanted) = FLAGS.get(self.seen) else {
             return self.keep(c);
         };
-        // No two beginnings of it overlap but by the first character.
+        // Two occurrences of FLAGS can only overlap in the first character.
         self.seen = match c {
             _ if c == char::from(*wanted) => self.seen + 1,
             ' ' => 1,

@@ -1,29 +1,29 @@
-//! How the columns of a table are read, and what literals their values become.
+//! Columns of a dumped table: the expressions that are selected, and the literals that their values become.
 
 use mysql::Row;
 use rows::Kind;
 
 use crate::sqlweb::catalogue::{identifier, text};
 
-/// How the values of one column are written.
+/// Literal form of the values of one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DumpFormat {
     /// Digits.
     Number,
-    /// Digits of a DOUBLE, of which the server must not make a DECIMAL where that loses the sign of zero.
+    /// Digits of a DOUBLE, which must not become a DECIMAL, since that loses the sign of zero.
     Real,
     /// In quotes.
     Text,
     /// Bytes.
     Bytes,
-    /// Text in latin1: in quotes, but by its bytes where it is long.
+    /// Text in latin1: in quotes, or by its bytes if it is long.
     Latin1,
-    /// Text of another character set than the file's: in quotes where it is ASCII, else by its bytes.
+    /// Text of another character set than the file's: in quotes if it is ASCII, else by its bytes.
     Foreign,
 }
 
 impl DumpFormat {
-    /// Returns the form in which a value that is not NULL is written.
+    /// Returns the kind of a value that is not NULL, and true if it is written as a number.
     pub(super) fn kind(self, bytes: &[u8]) -> (Kind, bool) {
         match self {
             Self::Number | Self::Real => (Kind::Integer, true),
@@ -42,7 +42,7 @@ const LATIN1_80: [char; 32] = [
     '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
 ];
 
-/// A text in the servers' latin1.
+/// Decodes a text in the servers' latin1.
 pub(super) fn latin1(bytes: &[u8]) -> String {
     let read = |byte: &u8| match byte {
         0x80..=0x9f => LATIN1_80.get(usize::from(byte & 0x1f)).copied(),
@@ -51,16 +51,16 @@ pub(super) fn latin1(bytes: &[u8]) -> String {
     bytes.iter().filter_map(read).collect()
 }
 
-/// Columns of a table that are read and written.
+/// Dumped columns of a table.
 #[derive(Default)]
 pub(super) struct Columns {
     /// Expressions that are selected.
     pub(super) selected: String,
     /// Their names, for the `INSERT`.
     pub(super) names: String,
-    /// How each is written.
+    /// Their literal forms.
     pub(super) ways: Vec<DumpFormat>,
-    /// Names of columns of which the server shows a `?` where it may have another character.
+    /// Names of columns for which the server shows a `?` that may replace another character.
     pub(super) doubtful: Vec<String>,
 }
 
@@ -68,13 +68,13 @@ pub(super) struct Columns {
 pub(super) const ASKED: &str = "COLUMN_NAME, DATA_TYPE, CHARACTER_SET_NAME, COLUMN_TYPE, GENERATION_EXPRESSION, COLUMN_DEFAULT";
 
 impl Columns {
-    /// The columns whose values are stored, as the catalogue lists them; a generated one makes its own.
+    /// The columns with stored values; generated ones are left out.
     pub(super) fn of(listed: &[Row]) -> Self {
         let mut columns = Self::default();
         for row in listed {
             let field = |i: usize| text(row, i).unwrap_or_default();
             let (name, data_type, declared) = (field(0), field(1), field(3));
-            // A server keeps labels and defaults in a character set of its own, which has no emoji.
+            // A server keeps labels and defaults in its own character set, which lacks emoji.
             if text(row, 2).is_some() && (declared.contains('?') || field(5).contains('?')) {
                 columns.doubtful.push(name.clone());
             }
@@ -108,10 +108,10 @@ fn way(name: &str, data_type: &str, charset: Option<&str>, declared: &str) -> (S
         "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" => {
             as_it_is(DumpFormat::Number)
         }
-        // The server shows six digits of it; as a DOUBLE it shows all.
+        // The server shows six digits of a FLOAT; as a DOUBLE it shows all.
         "float" => (format!("{name} * 1e0"), DumpFormat::Real),
         "double" => as_it_is(DumpFormat::Real),
-        // A value that is no member looks like an empty member, and what cannot be shown like a `?`.
+        // An invalid value looks like an empty member, and a character that cannot be shown like a `?`.
         "enum" | "set" if declared.contains("''") || declared.contains('?') => {
             (format!("CAST({name} AS UNSIGNED)"), DumpFormat::Number)
         }
@@ -123,7 +123,7 @@ fn way(name: &str, data_type: &str, charset: Option<&str>, declared: &str) -> (S
         }
         _ => as_it_is(match charset {
             None | Some("utf8mb4" | "utf8mb3" | "utf8" | "ascii") => DumpFormat::Text,
-            // Their bytes may be ASCII, and mean something else.
+            // Their bytes may look like ASCII and mean something else.
             Some("ucs2" | "utf16" | "utf16le" | "utf32" | "swe7") => DumpFormat::Bytes,
             Some("binary") => DumpFormat::Bytes,
             Some("latin1") => DumpFormat::Latin1,
@@ -132,7 +132,7 @@ fn way(name: &str, data_type: &str, charset: Option<&str>, declared: &str) -> (S
     }
 }
 
-/// The types of spatial values (MariaDB and MySQL, "Spatial Data Types").
+/// True for the types of spatial values (MariaDB and MySQL, "Spatial Data Types").
 fn is_geometry(data_type: &str) -> bool {
     let simple = data_type.trim_start_matches("multi");
     matches!(

@@ -1,4 +1,4 @@
-//! Inventory of a dump, read before the first byte is written.
+//! Inventory of a dump, read before the first byte is written, with notes on everything that the account may not see.
 
 use mysql::Row;
 
@@ -11,24 +11,30 @@ use crate::sqlweb::conn::masked;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::query::DumpJob;
 
-/// Everything that goes into the file, and what does not.
+/// Kinds of routines.
+const ROUTINES: [&str; 4] = ["PROCEDURE", "FUNCTION", "PACKAGE", "PACKAGE BODY"];
+
+/// Engines whose tables show rows that are stored elsewhere.
+const ELSEWHERE: [&str; 5] = ["MRG_MYISAM", "MRG_MyISAM", "FEDERATED", "CONNECT", "SPIDER"];
+
+/// Everything that goes into the file, and notes on what does not.
 pub(super) struct Inventory {
-    /// The time in UTC, as the server tells it.
+    /// The server's time in UTC.
     pub(super) time: String,
     /// The database's character set and collation.
     pub(super) charset: String,
     pub(super) frame: DumpContext,
     pub(super) tables: Vec<DumpedTable>,
-    /// In the order in which they can be made.
+    /// Views in the order in which they can be created.
     pub(super) views: Vec<Program>,
-    /// Views that do not work, whose texts are written as comments.
+    /// Broken views, whose texts are written as comments.
     pub(super) broken: Vec<Program>,
-    /// Views in the place of others that cannot be made before each other.
-    pub(super) stand_ins: Vec<String>,
+    /// Statements for temporary views in place of those that read each other.
+    pub(super) placeholders: Vec<String>,
     pub(super) routines: Vec<Program>,
     pub(super) triggers: Vec<Program>,
     pub(super) events: Vec<Program>,
-    /// Sentences on what is left out, or will be otherwise than it was.
+    /// Sentences on skipped objects, and on changes that a restore makes.
     pub(super) notes: Vec<String>,
 }
 
@@ -36,7 +42,7 @@ pub(super) struct Inventory {
 pub(super) struct DumpedTable {
     pub(super) name: String,
     pub(super) is_sequence: bool,
-    /// How its rows are read; none where they are left out.
+    /// Columns to read its rows by; `None` if the rows are left out.
     pub(super) columns: Option<Columns>,
 }
 
@@ -61,14 +67,8 @@ impl Listed {
     }
 }
 
-/// Kinds of routines.
-const ROUTINES: [&str; 4] = ["PROCEDURE", "FUNCTION", "PACKAGE", "PACKAGE BODY"];
-
-/// Engines whose tables show rows that lie elsewhere.
-const ELSEWHERE: [&str; 5] = ["MRG_MYISAM", "MRG_MyISAM", "FEDERATED", "CONNECT", "SPIDER"];
-
 impl Inventory {
-    /// Looks at all that is wanted, each once.
+    /// Reads everything that is wanted, each object once.
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DbError> {
         let db = literal(reader.dump.db());
         let about = reader.ask(&format!(
@@ -92,7 +92,7 @@ impl Inventory {
             tables: Vec::new(),
             views: Vec::new(),
             broken: Vec::new(),
-            stand_ins: Vec::new(),
+            placeholders: Vec::new(),
             routines: Vec::new(),
             triggers: Vec::new(),
             events: Vec::new(),
@@ -122,7 +122,7 @@ impl Inventory {
         let safe = reader
             .ask("SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'")?;
         let safe: Vec<String> = safe.iter().filter_map(|row| text(row, 0)).collect();
-        // MariaDB says what is wrong with a view where it is asked for more than the name.
+        // MariaDB reports a broken view if more than its name is selected.
         let listed = reader.ask(&format!(
             "SELECT TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_COMMENT, CREATE_TIME FROM information_schema.TABLES \
              WHERE TABLE_SCHEMA = {db} AND TABLE_TYPE <> 'TEMPORARY' ORDER BY TABLE_NAME"
@@ -186,7 +186,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// True if the rows of a table can be read; what becomes of them otherwise is noted.
+    /// True if the rows of a table can be read; else a note says why not.
     fn can_read(
         &mut self,
         reader: &mut Reader<'_>,
@@ -214,7 +214,7 @@ impl Inventory {
         Ok(true)
     }
 
-    /// A view's comment is the word VIEW, or says what is wrong with it.
+    /// Reads a view, whose comment is the word VIEW, or the error of a broken one.
     fn read_view(&mut self, reader: &mut Reader<'_>, listed: &Listed) -> Result<(), DbError> {
         if !reader.dump.structure {
             return Ok(());
@@ -241,7 +241,7 @@ impl Inventory {
 
     fn order_views(&mut self, reader: &mut Reader<'_>, db: &str) -> Result<(), DbError> {
         self.views = ordered(std::mem::take(&mut self.views));
-        for view in self.views.iter().filter(|view| view.set_local_relay) {
+        for view in self.views.iter().filter(|view| view.needs_placeholder) {
             let listed = reader.ask(&format!(
                 "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {db} AND TABLE_NAME = {} ORDER BY ORDINAL_POSITION",
                 literal(&view.name)
@@ -249,7 +249,7 @@ impl Inventory {
             let column = |row: &Row| Some(format!("NULL AS {}", identifier(&text(row, 0)?)));
             let columns: Vec<String> = listed.iter().filter_map(column).collect();
             let name = identifier(&view.name);
-            self.stand_ins.push(format!(
+            self.placeholders.push(format!(
                 "CREATE OR REPLACE VIEW {name} AS SELECT {};\n",
                 columns.join(", ")
             ));
@@ -286,7 +286,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// In the order in which they fire.
+    /// Reads triggers in the order in which they fire.
     fn read_triggers(&mut self, reader: &mut Reader<'_>, db: &str) -> Result<(), DbError> {
         let listed = reader.ask(&format!(
             "SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = {db} \
@@ -294,7 +294,7 @@ impl Inventory {
         ))?;
         for (table, name) in listed.iter().filter_map(two) {
             let is_wanted = self.tables.iter().any(|known| known.name == table);
-            // One of several events is listed once for each.
+            // A trigger for several events is listed once for each.
             let is_known = self.triggers.iter().any(|known| known.name == name);
             if !is_wanted || is_known {
                 continue;
@@ -317,7 +317,7 @@ impl Inventory {
         let title = format!("{} {}", kind.to_lowercase(), identifier(name));
         let shown = reader.try_ask(&format!("SHOW CREATE {kind} {}", identifier(name)))?;
         let shown = match shown {
-            // A look at a view opens all that its functions write to.
+            // Describing a view opens the tables that its functions write to.
             Err(why) if kind == "VIEW" => reader.view_in_parts(name)?.ok_or(why),
             shown => shown,
         };
@@ -359,14 +359,14 @@ impl Inventory {
     }
 }
 
-/// Fails where `create` is anything but one statement that makes a `kind`.
+/// Fails unless `create` is one statement that creates a `kind`.
 pub(super) fn made_by(create: &str, kind: &str, name: &str) -> Result<(), DbError> {
     let why = fault(create, kind, ReadingModes::of_mode(MODE));
     let title = format!("{} {}", kind.to_lowercase(), identifier(name));
     why.map_or(Ok(()), |why| Err(refused(&title, why)))
 }
 
-/// A name of a character set or collation as it may stand in a statement without quotes.
+/// Checks that the name of a character set or collation needs no quotes in a statement.
 fn plain_name(name: String) -> Result<String, DbError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if name.bytes().all(is_plain) {
@@ -381,7 +381,7 @@ fn two(row: &Row) -> Option<(String, String)> {
     Some((text(row, 0)?, text(row, 1)?))
 }
 
-/// The tables that are wanted; fails where one is not there.
+/// The wanted tables; fails if one does not exist.
 fn chosen(listed: &[Row], dump: &DumpJob) -> Result<Vec<Listed>, DbError> {
     let mut listed: Vec<Listed> = listed.iter().map(Listed::of).collect();
     if dump.tables.is_empty() {
@@ -401,7 +401,7 @@ fn chosen(listed: &[Row], dump: &DumpJob) -> Result<Vec<Listed>, DbError> {
     Ok(listed)
 }
 
-/// Needed privileges, of which one is enough, and what is missing without.
+/// Alternatives of needed privileges, and the note for an account without any of them.
 const NEEDED: [(&[&str], &str); 4] = [
     (
         &["SELECT"],
@@ -420,7 +420,7 @@ const NEEDED: [(&[&str], &str); 4] = [
     ),
 ];
 
-/// Sentences about what may be missing, of an account with these `grants` (lines of `SHOW GRANTS`).
+/// Sentences on objects that an account with these `grants` (lines of `SHOW GRANTS`) may not see.
 pub(super) fn unseen(grants: &[String], db: &str, wanted: [bool; 4]) -> Vec<&'static str> {
     let has = |privileges: &[&str]| {
         let allows = |grant: &&String| allows(grant, db, privileges);
@@ -442,7 +442,7 @@ pub(super) fn unseen(grants: &[String], db: &str, wanted: [bool; 4]) -> Vec<&'st
         .collect()
 }
 
-/// True if a line gives one of `privileges`, or all, on the whole database.
+/// True if a line grants one of `privileges`, or all, on the whole database.
 fn allows(grant: &str, db: &str, privileges: &[&str]) -> bool {
     let bare = masked(grant);
     let Some((given, scope)) = bare.find(" ON ").and_then(|at| grant.split_at_checked(at)) else {
@@ -459,7 +459,7 @@ fn allows(grant: &str, db: &str, privileges: &[&str]) -> bool {
     given.split(',').any(listed) && covers(scope, db)
 }
 
-/// True if ``*.*`` or a pattern such as `` `shop\_%`.* `` holds for the database.
+/// True if ``*.*`` or a pattern such as `` `shop\_%`.* `` matches the database.
 fn covers(scope: &str, db: &str) -> bool {
     if scope.starts_with("*.*") {
         return true;
@@ -471,7 +471,7 @@ fn covers(scope: &str, db: &str) -> bool {
     pattern.is_some_and(|pattern| like(pattern.as_bytes(), db.as_bytes()))
 }
 
-/// `LIKE`, byte by byte.
+/// Matches a text like `LIKE`, byte by byte.
 fn like(pattern: &[u8], text: &[u8]) -> bool {
     match (pattern, text) {
         ([b'%', rest @ ..], _) => (0..=text.len()).any(|n| like(rest, text.split_at(n).1)),

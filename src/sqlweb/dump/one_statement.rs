@@ -1,16 +1,16 @@
-//! Check of what a server says made an object: the file may hold exactly that one statement, whatever the server sends.
-//! A console takes commands of its own from a text that it reads, such as `\!` for the shell.
+//! Check that the server's text for an object is exactly one CREATE statement, whatever a rogue server sends: a console
+//! also runs commands of its own in a text, such as `\!` for the shell. Also quotes texts and comments for the file.
 
 use crate::sqlweb::error::DbError;
 
 /// The modes in which a console and a server read a text.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ReadingModes {
-    /// `"` begins a name, in which a backslash is a character like others.
+    /// True if `"` begins a name, in which a backslash is an ordinary character.
     pub(super) ansi_quotes: bool,
-    /// A backslash is a character like others everywhere.
+    /// True if a backslash is an ordinary character everywhere.
     pub(super) no_escapes: bool,
-    /// A program between two delimiters, which may hold semicolons.
+    /// True for a program between two delimiters, which may contain semicolons.
     pub(super) is_program: bool,
 }
 
@@ -38,7 +38,7 @@ impl ReadingModes {
     }
 }
 
-/// Words that may stand before the kind of what is made.
+/// Words that may come before the kind of the created object.
 const BEFORE_KIND: [&str; 14] = [
     "CREATE",
     "OR",
@@ -56,7 +56,7 @@ const BEFORE_KIND: [&str; 14] = [
     "EDITIONABLE",
 ];
 
-/// Reason that a text is not one statement that makes a `kind`, or nothing where it is.
+/// Reason that a text is not one statement that creates a `kind`; `None` if it is.
 pub(super) fn fault(text: &str, kind: &str, reading: ReadingModes) -> Option<&'static str> {
     let mut scan = Scan {
         rest: text.as_bytes(),
@@ -77,7 +77,7 @@ pub(super) fn fault(text: &str, kind: &str, reading: ReadingModes) -> Option<&'s
                     return Some("it creates something else");
                 }
             }
-            // Rows of its own come from no catalogue.
+            // The catalogue's statements never fill a table.
             Part::Word(word) if kind == "TABLE" && word.eq_ignore_ascii_case(b"SELECT") => {
                 return Some("it fills a table");
             }
@@ -92,14 +92,14 @@ pub(super) fn fault(text: &str, kind: &str, reading: ReadingModes) -> Option<&'s
 
 /// A part of a text.
 enum Part<'a> {
-    /// Outside of quotes and comments.
+    /// A word outside of quotes and comments.
     Word(&'a [u8]),
-    /// Signs, and what stands in quotes.
+    /// A sign, or anything in quotes.
     Other,
     Fault(&'static str),
 }
 
-/// The text as a console reads it.
+/// Scanner that reads a text as a console does.
 struct Scan<'a> {
     rest: &'a [u8],
     reading: ReadingModes,
@@ -166,7 +166,7 @@ impl<'a> Scan<'a> {
             } else if byte == 0 {
                 return self.fault("it has a NUL byte");
             } else if byte == quote {
-                // Doubled, it begins what goes on.
+                // A doubled quote begins the next quoted part.
                 self.rest = bytes.as_slice();
                 return Part::Other;
             }
@@ -179,7 +179,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
 }
 
-/// Behind a dash, the second one of a comment.
+/// True if the text behind a dash makes it a comment.
 fn is_dashes(behind: &[u8]) -> bool {
     match behind {
         [b'-'] => true,
@@ -188,13 +188,13 @@ fn is_dashes(behind: &[u8]) -> bool {
     }
 }
 
-/// Behind a slash, a comment that servers run.
+/// True if the text behind a slash makes it a comment that servers run.
 fn is_code(behind: &[u8]) -> bool {
     behind.starts_with(b"*!") || behind.starts_with(b"*M!")
 }
 
-/// A text between quotes. The file's `sql_mode` takes backslashes for escapes; what the console would change on its way,
-/// such as a carriage return, is written as letters. Line feeds stay, so that a program can be read.
+/// Quotes a text for the file's `sql_mode`, in which backslashes escape. Characters that the console would change, such
+/// as a carriage return, are escaped. Line feeds stay, so that programs remain readable.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('\'');
@@ -212,7 +212,7 @@ pub(super) fn quoted(text: &str) -> String {
     out
 }
 
-/// The failure of a dump whose server does not say what made `object`, but something else that must not be run.
+/// Error of a dump whose server's text for `object` is not one CREATE statement.
 pub(super) fn refused(object: &str, why: &str) -> DbError {
     DbError::Request(format!(
         "the server's answer to SHOW CREATE for {object} is not one CREATE statement ({why}). Restoring it could run \
@@ -220,7 +220,7 @@ pub(super) fn refused(object: &str, why: &str) -> DbError {
     ))
 }
 
-/// A comment of one line, whatever is in it.
+/// Writes a comment of one line, whatever the text contains.
 pub(super) fn comment(text: &str) -> String {
     let plain = |c: char| if c.is_control() { '?' } else { c };
     let line: String = text.chars().map(plain).collect();

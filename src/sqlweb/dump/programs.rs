@@ -1,51 +1,50 @@
-//! Views, routines, triggers and events as statements that make them as they were: each with the modes, character sets and
-//! time zone that it was made with.
+//! Views, routines, triggers and events as statements that recreate them, each with its original modes, character sets
+//! and time zone; and the order of views that read each other.
 
 use mysql::Row;
 
-use super::one_statement;
-use super::one_statement::{ReadingModes, comment, quoted};
+use super::one_statement::{self, ReadingModes, comment, quoted};
 use crate::sqlweb::catalogue::{identifier, text};
 
-/// The mode that the file is read with: backslashes escape, a 0 is no wish for a new number, a date may be none, and a
+/// Mode in which the file is read: backslashes escape, a 0 does not mean a new number, invalid dates are allowed, and a
 /// missing engine is an error.
 pub(super) const MODE: &str = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION";
 
-/// A view, routine, trigger or event.
-pub(super) struct Program {
-    /// As `SHOW CREATE` and `DROP` have it: `VIEW`, `PACKAGE BODY`.
-    pub(super) kind: String,
-    pub(super) name: String,
-    /// The statement that makes it.
-    pub(super) create: String,
-    /// Assignments of what the session had when it was made, by variable.
-    session: Vec<(&'static str, String)>,
-    /// The collation that the database had then.
-    collation: Option<String>,
-    /// True if another stands in its place until it can be made.
-    pub(super) set_local_relay: bool,
-}
-
-/// Statements that make a view from a text on every server.
+/// Statements that create a view from a text on every server.
 const PREPARED: &str = "\
 PREPARE postern_view FROM @postern_text;
 EXECUTE postern_view;
 DEALLOCATE PREPARE postern_view;
 ";
 
-/// Properties of a file and its server, as far as a program's statement depends on them.
+/// A view, routine, trigger or event.
+pub(super) struct Program {
+    /// Its kind in `SHOW CREATE` and `DROP`: `VIEW`, `PACKAGE BODY`.
+    pub(super) kind: String,
+    pub(super) name: String,
+    /// The statement that creates it.
+    pub(super) create: String,
+    /// Values of session variables when it was created.
+    session: Vec<(&'static str, String)>,
+    /// The database's collation when it was created.
+    collation: Option<String>,
+    /// True for a view that needs a temporary one in its place until it can be created.
+    pub(super) needs_placeholder: bool,
+}
+
+/// Properties of a file and its server on which a program's statements depend.
 pub(super) struct DumpContext {
     /// The database's collation.
     pub(super) collation: String,
-    /// True if the server runs any statement from a text: MariaDB since 10.6.2. Consoles take comments and carriage
-    /// returns out of what they send, but not out of a text.
+    /// True if the server runs any statement from a text, as MariaDB since 10.6.2. Consoles remove comments and
+    /// carriage returns from statements, but not from texts.
     pub(super) runs_texts: bool,
-    /// True if what is there is dropped before.
+    /// True if existing objects are dropped first.
     pub(super) drop: bool,
 }
 
 impl Program {
-    /// From the answer to `SHOW CREATE`; nothing where the server keeps the text to itself.
+    /// Reads the answer to `SHOW CREATE`; `None` if the server does not show the text.
     pub(super) fn of(kind: &str, name: &str, row: &Row) -> Option<Self> {
         let column = |wanted: &dyn Fn(&str) -> bool| {
             let columns = row.columns_ref();
@@ -68,7 +67,7 @@ impl Program {
             create,
             session: variables.iter().filter_map(set).collect(),
             collation: named("Database Collation"),
-            set_local_relay: false,
+            needs_placeholder: false,
         })
     }
 
@@ -77,14 +76,14 @@ impl Program {
         format!("{} {}", self.kind.to_lowercase(), identifier(&self.name))
     }
 
-    /// Leaves out as whom it runs: it will run as whoever restores it.
+    /// Removes the definer, so that it will run as the restoring user.
     pub(super) fn without_definer(&mut self) {
         if let Some((start, end)) = definer(&self.create) {
             self.create.replace_range(start..end, "");
         }
     }
 
-    /// Leaves the database out of a trigger's head, where it was written so and MariaDB has kept that.
+    /// Removes the database from a trigger's head, where MariaDB keeps it if it was written.
     pub(super) fn without_database(&mut self, db: &str) {
         let start = definer(&self.create).map_or(0, |(_, end)| end);
         let mut at = start;
@@ -94,7 +93,7 @@ impl Program {
             };
             at = behind;
             let skipped = after_word(&self.create, at, "EXISTS");
-            // `IF NOT EXISTS` stands right behind.
+            // `IF NOT EXISTS` may follow immediately.
             if word == "TRIGGER" && skipped.is_some_and(|skipped| skipped < at + 20) {
                 at = skipped.unwrap_or(at);
             }
@@ -110,7 +109,7 @@ impl Program {
         }
     }
 
-    /// The statements that make it, and put the session back.
+    /// The statements that create it, and then restore the session.
     pub(super) fn write(&self, frame: &DumpContext) -> String {
         let mut out = comment(&self.title());
         let other = self.collation.as_ref();
@@ -123,8 +122,8 @@ impl Program {
             out += &format!("SET @postern_text = {};\n", quoted(&self.create));
         }
         out += &self.settings(as_text);
-        if frame.drop || self.set_local_relay {
-            // Under its own mode: packages are known in one alone.
+        if frame.drop || self.needs_placeholder {
+            // Under its own mode, since packages exist only in one mode.
             let name = identifier(&self.name);
             out += &format!("DROP {} IF EXISTS {name};\n", self.kind);
         }
@@ -146,8 +145,8 @@ impl Program {
         self.kind == "VIEW"
     }
 
-    /// True if the server is to run it from a text: what a console would change on its way, and a view of a client that
-    /// spoke another character set than the file.
+    /// True if the server is to run it from a text: a program, which a console would change, or a view that was created
+    /// in another character set than the file's.
     fn goes_as_text(&self, frame: &DumpContext) -> bool {
         if self.is_view() {
             return !self.create.is_ascii() && !self.is_utf8();
@@ -155,7 +154,7 @@ impl Program {
         frame.runs_texts
     }
 
-    /// True if it was made by a client that spoke UTF-8.
+    /// True if it was created in UTF-8.
     fn is_utf8(&self) -> bool {
         let client = self
             .session
@@ -164,7 +163,8 @@ impl Program {
         client.is_none_or(|(_, charset)| charset.starts_with("utf8"))
     }
 
-    /// The session as it was. Where the statement itself stands in the file, which is UTF-8, it must be read so.
+    /// Sets the original session. If the statement itself is in the file, which is UTF-8, its client's character set is
+    /// left out.
     fn settings(&self, as_text: bool) -> String {
         let keeps_client = as_text || self.create.is_ascii();
         let wanted = |(name, _): &&(&str, String)| keeps_client || *name != "character_set_client";
@@ -173,7 +173,7 @@ impl Program {
         format!("SET {};\n", all.join(", "))
     }
 
-    /// Reason that it must not stand in a file, where it is anything but one statement that makes it.
+    /// Reason that its text must not be in a file; `None` if it is one statement that creates it.
     pub(super) fn fault(&self) -> Option<&'static str> {
         let mode = self.session.iter().find(|(name, _)| *name == "sql_mode");
         let mode = mode.map_or(MODE, |(_, mode)| mode);
@@ -184,14 +184,14 @@ impl Program {
         one_statement::fault(&self.create, &self.kind, reading)
     }
 
-    /// Its text as a comment, for a view that does not work.
+    /// Its text as a comment, for a broken view.
     pub(super) fn as_comment(&self) -> String {
         let title = format!("{} does not work; it was created by:", self.title());
         let lines = std::iter::once(title.as_str()).chain(self.create.lines());
         lines.map(comment).chain(["\n".to_owned()]).collect()
     }
 
-    /// Describes what a restored one will lack.
+    /// Describes differences of the restored program.
     pub(super) fn losses(&self, frame: &DumpContext) -> Option<&'static str> {
         if frame.runs_texts || self.is_view() {
             return None;
@@ -206,23 +206,23 @@ impl Program {
     }
 }
 
-/// A statement that holds semicolons, ended by a sign that it does not hold.
+/// Ends a statement that may contain semicolons by a delimiter that it does not contain.
 fn delimited(create: &str) -> String {
     let signs = ["$$", "//", ";;", "||", "~~", "@@", "^^"].map(str::to_owned);
-    // A console takes no more than a word for it, and nothing in quotes.
+    // For a console a delimiter is one word without quotes.
     let words = (1..).map(|n: u64| format!("$postern{n}$"));
     let mut signs = signs.into_iter().chain(words);
     let sign = signs.find(|sign| !create.contains(sign.as_str()));
     let sign = sign.expect("no text holds all numbers");
-    // On a line of its own: the last one may be a comment.
+    // On a line of its own, since the last line may be a comment.
     format!("DELIMITER {sign}\n{create}\n{sign}\nDELIMITER ;\n")
 }
 
-/// Where `DEFINER=… ` is in the head of a statement that the server has written.
+/// Start and end of `DEFINER=… ` in the head of a statement from the server.
 fn definer(create: &str) -> Option<(usize, usize)> {
     const MARK: &str = "DEFINER=";
     let start = create.find(MARK)?;
-    // Behind it stands what is the person's own.
+    // Anything behind the head is the person's own text.
     let before = create.split_at(start).0;
     let is_head = before.split_whitespace().all(|word| {
         matches!(word, "CREATE" | "OR" | "REPLACE" | "AGGREGATE") || word.starts_with("ALGORITHM=")
@@ -235,7 +235,7 @@ fn definer(create: &str) -> Option<(usize, usize)> {
     (is_head && create.get(at..)?.starts_with(' ')).then_some((start, at + 1))
 }
 
-/// Bytes of the name that a text begins with, in the quotes that it has.
+/// Bytes of the name at the beginning of a text, with its quotes.
 fn name_length(text: &str) -> Option<usize> {
     let quote = text.chars().next().filter(|c| matches!(c, '`' | '"'));
     let Some(quote) = quote else {
@@ -253,7 +253,7 @@ fn name_length(text: &str) -> Option<usize> {
     None
 }
 
-/// Where the first `word` from `at` on ends that stands alone, in any case.
+/// End of the first separate `word` from `at` on, in any case.
 fn after_word(text: &str, at: usize, word: &str) -> Option<usize> {
     let upper = text.to_ascii_uppercase();
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "_`\"$.".contains(c));
@@ -269,8 +269,7 @@ fn after_word(text: &str, at: usize, word: &str) -> Option<usize> {
     }
 }
 
-/// Puts `views` into an order in which each comes after those that its text names. Where texts name each other, something
-/// must stand in for those views before.
+/// Orders `views` so that each comes after those that its text names. Views that name each other need placeholders.
 pub(super) fn ordered(views: Vec<Program>) -> Vec<Program> {
     let named = named_by_each(&views);
     let mut waiting: Vec<(usize, Program, Vec<usize>)> = views
@@ -283,7 +282,7 @@ pub(super) fn ordered(views: Vec<Program>) -> Vec<Program> {
     while !waiting.is_empty() {
         let Some(ready) = waiting.iter().position(|(_, _, named)| named.is_empty()) else {
             for (_, view, named) in &mut waiting {
-                view.set_local_relay = true;
+                view.needs_placeholder = true;
                 named.clear();
             }
             continue;
@@ -297,7 +296,7 @@ pub(super) fn ordered(views: Vec<Program>) -> Vec<Program> {
     done
 }
 
-/// Which of the others each names, by number.
+/// Numbers of the other views that each one names.
 fn named_by_each(views: &[Program]) -> Vec<Vec<usize>> {
     let names = views
         .iter()
@@ -312,8 +311,8 @@ fn named_by_each(views: &[Program]) -> Vec<Vec<usize>> {
     views.iter().enumerate().map(named_by).collect()
 }
 
-/// True if the text of a view, as the server writes it, has `quoted` where a table may stand: in backquotes, and not as a
-/// part of a column's name or behind `AS`. Both in small letters.
+/// True if the server's text of a view has `quoted` in the place of a table: in backquotes, and not as a part of a
+/// column's name or behind `AS`. Both are in lower case.
 fn reads(text: &str, quoted: &str) -> bool {
     text.match_indices(quoted).any(|(at, found)| {
         let (before, behind) = (text.split_at(at).0, text.split_at(at + found.len()).1);
@@ -334,7 +333,7 @@ mod tests {
                 create,
                 session: Vec::new(),
                 collation: None,
-                set_local_relay: false,
+                needs_placeholder: false,
             }
         }
     }
@@ -430,7 +429,7 @@ mod tests {
         ]);
         let told: Vec<_> = order
             .iter()
-            .map(|view| (view.name.as_str(), view.set_local_relay))
+            .map(|view| (view.name.as_str(), view.needs_placeholder))
             .collect();
         let expected = [
             ("z", false),

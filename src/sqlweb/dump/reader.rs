@@ -1,4 +1,4 @@
-//! The connection of a dump: its own, and in one read-only snapshot from the first look to the last row.
+//! The connection of a dump, which is in one read-only snapshot from the first query to the last row.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ pub(super) struct Reader<'a> {
     conn: &'a mut DbConn,
 }
 
-/// Beside what [`readonly::guard`] sets: texts come as UTF-8 and times in UTC, names are quoted, no result is cut short,
-/// and a download that pauses for a while is not given up.
+/// Settings in addition to [`readonly::guard`]: times are in UTC, names are quoted, no result is cut short, and a
+/// paused download is not given up.
 const SETTINGS: &str = "SET SESSION sql_mode = '', time_zone = '+00:00', sql_quote_show_create = 1, \
     sql_select_limit = 18446744073709551615, net_write_timeout = 3600; \
     START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY; SAVEPOINT postern_dump";
 
-/// Does `work` on a connection in a snapshot of its own, as long as `client` is there.
+/// Does `work` on a connection in a snapshot of its own, until `client` leaves.
 pub(super) fn with_reader<T>(
     service: &Arc<Service>,
     dump: &DumpJob,
@@ -63,7 +63,7 @@ pub(super) fn with_reader<T>(
 
 impl Reader<'_> {
     fn begin(&mut self) -> Result<(), DbError> {
-        // It is made as new before anybody else has it.
+        // It is reset before its next use.
         self.conn.has_state = true;
         let service = self.service;
         let guard = readonly::guard(&self.conn.info(), "");
@@ -83,19 +83,19 @@ impl Reader<'_> {
         dialect.mariadb && dialect.version >= since
     }
 
-    /// The server's version as it says it.
+    /// The server's version in its own words.
     pub(super) fn version(&self) -> String {
         self.conn.info().version.clone()
     }
 
-    /// The answer to a question whose rows are few.
+    /// Returns the rows of a query with few rows.
     pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Row>, DbError> {
         stoppable(&self.entry.running, self.conn, |conn| {
             rows(&mut conn.driver, sql)
         })
     }
 
-    /// Asks, and returns the server's words if it refuses.
+    /// Asks, and returns the server's message if it refuses.
     pub(super) fn try_ask(&mut self, sql: &str) -> Result<Result<Vec<Row>, String>, DbError> {
         match self.ask(sql) {
             Ok(answer) => Ok(Ok(answer)),
@@ -104,7 +104,7 @@ impl Reader<'_> {
         }
     }
 
-    /// True for a view that works, but for functions of its that write, which this connection may not run.
+    /// True if a view fails here only because its functions write, which this connection may not do.
     pub(super) fn only_writes(&mut self, view: &str) -> Result<bool, DbError> {
         match self.ask(&format!("SELECT 1 FROM {} LIMIT 0", identifier(view))) {
             Err(error) if readonly::would_write(&error) => Ok(true),
@@ -113,7 +113,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A view's row of `SHOW CREATE`, put together from what the catalogue has of it; `None` where that is nothing.
+    /// A view's row of `SHOW CREATE`, composed from the catalogue; `None` if that does not show it.
     pub(super) fn view_in_parts(&mut self, view: &str) -> Result<Option<Vec<Row>>, DbError> {
         let db = self.dump.db().to_owned();
         let made = stoppable(&self.entry.running, self.conn, |conn| {
@@ -122,7 +122,7 @@ impl Reader<'_> {
         let Some(create) = made else {
             return Ok(None);
         };
-        // As it names what lies in the database, so that it can be restored into another one.
+        // Names without the database, so that it can be restored into another one.
         let create = literal(&create.replace(&format!("{}.`", identifier(&db)), "`"));
         let asked = format!(
             "SELECT {create} AS `Create View`, CHARACTER_SET_CLIENT AS character_set_client, \
@@ -134,17 +134,17 @@ impl Reader<'_> {
         self.ask(&asked).map(Some)
     }
 
-    /// Lets go of the locks that keep others from altering what was read. The snapshot stays.
+    /// Releases the locks that keep others from altering tables that were read; keeps the snapshot.
     pub(super) fn release(&mut self) -> Result<(), DbError> {
         self.ask("ROLLBACK TO SAVEPOINT postern_dump").map(drop)
     }
 
-    /// From here on texts come as the bytes that their columns hold.
+    /// From now on texts come as the bytes in their columns.
     pub(super) fn as_stored(&mut self) -> Result<(), DbError> {
         self.ask("SET character_set_results = NULL").map(drop)
     }
 
-    /// Hands the rows of a table to `sink` as they come.
+    /// Streams the rows of a table to `sink`.
     pub(super) fn stream(
         &mut self,
         columns: &str,

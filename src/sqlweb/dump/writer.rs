@@ -1,4 +1,4 @@
-//! Content of the file, in its order.
+//! Writes the file in its order, the rows as statements of bounded size; or reviews its contents.
 
 use std::io;
 use std::sync::Arc;
@@ -24,11 +24,39 @@ use crate::sqlweb::query::{DumpJob, Job, note, verdict};
 use crate::sqlweb::results::{Done, TextRow};
 use crate::sqlweb::service::Service;
 
-/// The last line of a dump that is whole.
+/// Last line of a complete dump.
 const END: &str = "-- Dump completed\n";
 
-/// Bytes of a statement from where on the console refuses it by default.
+/// Size in bytes from which the console refuses a statement by default.
 const CONSOLE_PACKET: usize = 16 << 20;
+
+/// First line, which makes MariaDB's console refuse its own commands in a text, such as those of the shell. For MySQL's
+/// console it is a comment; MariaDB's from before May 2024 stop here, as at the same line of `mariadb-dump`.
+const SANDBOX: &str = "/*M!999999\\- enable the sandbox mode */\n";
+
+/// Saves the restoring session's settings and sets the needed ones.
+const BEFORE: &str = "\
+SET @postern_client = @@character_set_client, @postern_results = @@character_set_results, @postern_collation = @@collation_connection;
+SET NAMES utf8mb4;
+SET @postern_time_zone = @@time_zone, time_zone = '+00:00';
+SET @postern_unique_checks = @@unique_checks, unique_checks = 0;
+SET @postern_foreign_key_checks = @@foreign_key_checks, foreign_key_checks = 0;
+SET @postern_sql_notes = @@sql_notes, sql_notes = 0;
+/*M!100201 SET @postern_checks = @@check_constraint_checks, check_constraint_checks = 0 */;
+";
+
+/// Restores those settings.
+const AFTER: &str = "\
+/*M!100201 SET check_constraint_checks = @postern_checks */;
+SET sql_mode = @postern_sql_mode, sql_notes = @postern_sql_notes;
+SET foreign_key_checks = @postern_foreign_key_checks, unique_checks = @postern_unique_checks;
+SET time_zone = @postern_time_zone;
+SET character_set_client = @postern_client, character_set_results = @postern_results, collation_connection = @postern_collation;
+";
+
+/// Bytes after which the next statement begins: below the least limit of servers and their clients, which is 16 MiB
+/// today and was 1 MiB.
+const MAX_BYTES: usize = 1_000_000;
 
 /// Contents of a dump.
 #[derive(Serialize)]
@@ -45,7 +73,7 @@ pub(crate) struct DumpReview {
     views: usize,
 }
 
-/// Tells what would be in the dump, and what would not.
+/// Counts the objects of a dump, and notes the missing ones.
 pub(crate) fn review(
     service: &Arc<Service>,
     dump: &DumpJob,
@@ -69,7 +97,7 @@ pub(crate) fn review(
     })
 }
 
-/// Writes the dump to `stream`. After a failure what was written ends without the mark of a whole dump.
+/// Writes the dump to `stream`. After a failure the file lacks the last line of a complete dump.
 pub(crate) fn dump(
     service: &Arc<Service>,
     dump: &DumpJob,
@@ -94,7 +122,7 @@ pub(crate) fn dump(
 struct Writer<'a> {
     out: OutputBuffer<'a>,
     rows: u64,
-    /// Bytes of the longest statement, at most.
+    /// Upper limit of the longest statement's bytes.
     longest: usize,
 }
 
@@ -111,8 +139,8 @@ impl Writer<'_> {
         for routine in &found.routines {
             self.push(&routine.write(&found.frame))?;
         }
-        for local_relay in &found.stand_ins {
-            self.push(local_relay)?;
+        for placeholder in &found.placeholders {
+            self.push(placeholder)?;
         }
         let programs = found.views.iter().chain(&found.triggers);
         for program in programs.chain(&found.events) {
@@ -161,7 +189,7 @@ impl Writer<'_> {
     }
 
     fn structure(&mut self, reader: &mut Reader<'_>, found: &Inventory) -> Result<(), DbError> {
-        // A table's default may ask a sequence.
+        // A table's default may use a sequence.
         let (sequences, tables): (Vec<_>, Vec<_>) =
             found.tables.iter().partition(|table| table.is_sequence);
         let has_sequences = !sequences.is_empty();
@@ -178,7 +206,7 @@ impl Writer<'_> {
                 DbError::Lost(format!("the server does not show how {name} was created"))
             })?;
             if has_sequences {
-                // MariaDB names the database in such a default, and it may be restored into another.
+                // MariaDB names the database in such a default, which may be restored into another one.
                 let asked = format!("nextval({}.", identifier(reader.dump.db()));
                 create = create.replace(&asked, "nextval(");
             }
@@ -225,50 +253,22 @@ impl Writer<'_> {
     }
 }
 
-/// Tells MariaDB's console to run no commands of its own that it may find in a text, such as those of the shell. MySQL's
-/// takes it for a comment; MariaDB's of before May 2024 stop here, as at the same line of `mariadb-dump`.
-const SANDBOX: &str = "/*M!999999\\- enable the sandbox mode */\n";
-
-/// Settings of the session that restores: saves the old ones and sets the needed ones.
-const BEFORE: &str = "\
-SET @postern_client = @@character_set_client, @postern_results = @@character_set_results, @postern_collation = @@collation_connection;
-SET NAMES utf8mb4;
-SET @postern_time_zone = @@time_zone, time_zone = '+00:00';
-SET @postern_unique_checks = @@unique_checks, unique_checks = 0;
-SET @postern_foreign_key_checks = @@foreign_key_checks, foreign_key_checks = 0;
-SET @postern_sql_notes = @@sql_notes, sql_notes = 0;
-/*M!100201 SET @postern_checks = @@check_constraint_checks, check_constraint_checks = 0 */;
-";
-
-/// Restores those settings.
-const AFTER: &str = "\
-/*M!100201 SET check_constraint_checks = @postern_checks */;
-SET sql_mode = @postern_sql_mode, sql_notes = @postern_sql_notes;
-SET foreign_key_checks = @postern_foreign_key_checks, unique_checks = @postern_unique_checks;
-SET time_zone = @postern_time_zone;
-SET character_set_client = @postern_client, character_set_results = @postern_results, collation_connection = @postern_collation;
-";
-
-/// Bytes of one statement from where on the next one begins: below the least that servers and their clients take, which
-/// is 16 MiB today and was 1 MiB.
-const MAX_BYTES: usize = 1_000_000;
-
 /// Writes the rows of one table.
-pub(super) struct InsertSink<'a, 'b> {
+struct InsertSink<'a, 'b> {
     out: &'a mut OutputBuffer<'b>,
     head: String,
     ways: &'a [DumpFormat],
-    /// Bytes of the statement so far, at most.
+    /// Upper limit of the current statement's bytes.
     bytes: usize,
-    /// Rows written.
-    pub(super) rows: u64,
-    /// Bytes of the longest row, at most.
-    pub(super) longest: usize,
+    /// Number of rows written.
+    rows: u64,
+    /// Upper limit of the longest row's bytes.
+    longest: usize,
 }
 
 impl<'a, 'b> InsertSink<'a, 'b> {
-    /// Writes to `out` what goes into the columns of `table`, a quoted name.
-    pub(super) fn new(out: &'a mut OutputBuffer<'b>, table: &str, columns: &'a Columns) -> Self {
+    /// Writes to `out` rows for the `columns` of `table`, a quoted name.
+    fn new(out: &'a mut OutputBuffer<'b>, table: &str, columns: &'a Columns) -> Self {
         Self {
             out,
             head: format!("INSERT INTO {table} ({}) VALUES\n(", columns.names),
@@ -297,7 +297,7 @@ impl<'a, 'b> InsertSink<'a, 'b> {
     }
 }
 
-/// `-0` and `-0.00`, which are whole numbers or decimals to the server, and those have no negative zero.
+/// True for `-0` and `-0.00`, which a server reads as an integer or a decimal, which have no negative zero.
 fn is_negative_zero(digits: &[u8]) -> bool {
     digits.starts_with(b"-") && digits.iter().all(|b| matches!(b, b'-' | b'0' | b'.'))
 }
@@ -308,7 +308,7 @@ impl RowSink for InsertSink<'_, '_> {
     }
 
     fn row(&mut self, row: TextRow<'_>) -> io::Result<Flow> {
-        // A byte becomes two digits or an escape at most.
+        // A byte becomes at most two digits or an escape.
         let size = 2 * row.size() + 6 * self.ways.len();
         if self.bytes > 0 && self.bytes + size > MAX_BYTES {
             self.out.push(b";\n");

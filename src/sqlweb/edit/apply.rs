@@ -1,4 +1,4 @@
-//! One edit: looked up, planned, and shown or written.
+//! One edit: looks up the table, plans the changes, and shows or writes them.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 
 use super::failure::{ChangeFailure, EditFailed, FailureCause, LOCK_WAIT};
 use super::one_row::{OneRow, is_same, is_same_float, shortest_float};
-use super::plan::{Change, Op};
-use super::plan::{MAX_CELL, Planned, SelectedColumns, plan};
+use super::plan::{Change, MAX_CELL, Op, Planned, SelectedColumns, plan};
 use super::table::{ColumnFormat, EditableTable, TableLookup, look_up};
 use crate::http::{CancelToken, Response};
 use crate::plugin::Verdict;
@@ -28,27 +27,37 @@ use crate::sqlweb::query::{RunContext, TimeZone, note, run, verdict};
 use crate::sqlweb::service::Service;
 use crate::sqlweb::visitors::Use;
 
-/// All rows that are told of after an edit, in bytes of JSON.
+/// Maximum bytes of JSON for the rows in the answer.
 const MAX_ROWS: usize = 8 << 20;
 
 /// `ER_DBACCESS_DENIED_ERROR`, `ER_TABLEACCESS_DENIED_ERROR`, `ER_SPECIFIC_ACCESS_DENIED_ERROR`.
 const DENIED: [u16; 3] = [1044, 1142, 1227];
 
-/// An edit as a request has it.
+/// Modes that change the meaning of literals.
+const CHANGING: [&str; 2] = ["NO_BACKSLASH_ESCAPES", "EMPTY_STRING_IS_NULL"];
+
+/// Modes in which no value is cut to fit, and a 0 is stored as a 0.
+const STRICT: [&str; 3] = [
+    "STRICT_ALL_TABLES",
+    "STRICT_TRANS_TABLES",
+    "NO_AUTO_VALUE_ON_ZERO",
+];
+
+/// The edit of a request.
 pub(crate) struct EditJob {
     pub(crate) db: String,
     pub(crate) table: String,
     pub(crate) changes: Vec<Change>,
     pub(crate) time_zone: Option<TimeZone>,
-    /// The id by which it can be cancelled.
+    /// Id to cancel it.
     pub(crate) query_id: Option<String>,
     /// True if the statements are only shown.
     pub(crate) is_review: bool,
-    /// The visitor's id, or nothing.
+    /// The visitor's id, or empty.
     pub(crate) id: String,
     /// Visitor for the counters.
     pub(crate) counted: String,
-    /// The visitor as a log names them.
+    /// The visitor's name in a log.
     pub(crate) visitor: String,
     /// Reader of the rows, for the budget.
     pub(crate) reader: String,
@@ -82,7 +91,7 @@ pub(crate) struct EditHead {
     transaction: bool,
 }
 
-/// Does `job` and returns the answer. While `client` is there: once it has gone, all is rolled back.
+/// Does `job` and returns the answer; everything is rolled back if `client` leaves.
 pub(crate) fn edit(
     service: &Arc<Service>,
     mut job: EditJob,
@@ -106,7 +115,7 @@ pub(crate) fn edit(
     let changes = std::mem::take(&mut job.changes);
     let count = changes.len();
     let conn = lease.conn();
-    // It is reset before its next use, whatever becomes of the edit.
+    // It is reset before its next use.
     conn.has_state = true;
     let mut editor = Editor {
         service,
@@ -128,7 +137,7 @@ pub(crate) fn edit(
     result
 }
 
-/// The edit's place among what runs; one of a visitor's at a time.
+/// Enters the edit among the running statements; a visitor may have one at a time.
 fn enter<'a>(service: &'a Arc<Service>, job: &EditJob) -> Result<RunningEntry<'a>, ApiError> {
     // A session that no request can name.
     let owner = StatementOwner {
@@ -191,7 +200,7 @@ impl Editor<'_> {
         }))
     }
 
-    /// Writes all, or nothing where the table's engine can roll back.
+    /// Writes all changes; after a failure none of them, if the table's engine can roll back.
     fn write_all(
         &mut self,
         table: &EditableTable,
@@ -286,7 +295,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Locks the row and holds it to what was shown of it.
+    /// Locks the row and compares it with the values that were shown.
     fn compare(&mut self, table: &EditableTable, planned: &Planned) -> Result<(), ChangeFailure> {
         let answer = self.send(&planned.comparison(table), true)?;
         if answer.count != 1 {
@@ -300,7 +309,7 @@ impl Editor<'_> {
             if is_same(kind, cell, shown) || (is_float && is_same_float(cell, shown)) {
                 continue;
             }
-            // The server takes other texts for the same key: this is another row.
+            // The key is only equal by the server's collation, so this is another row.
             if i < keys {
                 return Err(FailureCause::Changed(None, Vec::new()).into());
             }
@@ -314,7 +323,7 @@ impl Editor<'_> {
         }
         let row = self.read(table, &planned.before(table))?;
         let parsed = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap_or_default();
-        // A client that sent none is told none.
+        // A client that sent no moments gets none.
         let row = row.map(|(row, moments)| match planned.moments.as_slice() {
             [] => (parsed(&row), Value::Null),
             _ => (parsed(&row), parsed(&moments)),
@@ -322,7 +331,7 @@ impl Editor<'_> {
         Err(FailureCause::Changed(row, columns).into())
     }
 
-    /// The row as JSON, and the seconds since 1970 of its TIMESTAMP columns; none where it is not there.
+    /// The row as JSON, and the seconds since 1970 of its TIMESTAMP columns; `None` if it does not exist.
     fn read(
         &mut self,
         table: &EditableTable,
@@ -340,7 +349,7 @@ impl Editor<'_> {
 
     fn commit(&mut self) -> Result<(), ChangeFailure> {
         if self.entry.running.is_stopped() {
-            // Says why, and sends nothing.
+            // Fails with the cause of the stop, and sends nothing.
             self.send("COMMIT", false)?;
         }
         match self.send_noted("COMMIT", "COMMIT") {
@@ -352,10 +361,10 @@ impl Editor<'_> {
         }
     }
 
-    /// The connection is reset, or closed, where this fails, and the server does the same then.
+    /// Rolls back. If this fails, the connection is reset or closed, at which the server rolls back.
     fn roll_back(&mut self) {
         let since = (SystemTime::now(), Instant::now());
-        // A stop of the edit is not meant for this.
+        // A stop of the edit does not apply to this.
         let outcome = run_silently(&mut self.conn.driver, "ROLLBACK");
         if let Err(error) = &outcome {
             log::debug!("a ROLLBACK was not answered: {error}");
@@ -363,7 +372,8 @@ impl Editor<'_> {
         self.note("ROLLBACK", since, outcome.as_ref().err());
     }
 
-    /// Nobody writes between the comparison and the write of a row then. An account that may not lock goes without.
+    /// Locks the table, so that nobody writes between the comparison and the write of a row; an account that may not
+    /// lock continues without.
     fn lock(&mut self, table: &EditableTable) -> Result<(), ChangeFailure> {
         match self.send(&format!("LOCK TABLES {} WRITE", table.name), true) {
             Err(DbError::Statement(error)) if DENIED.contains(&error.code) => Ok(()),
@@ -371,7 +381,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Sends a statement that writes, and notes it as it is `shown`.
+    /// Sends a statement that writes, and notes it in the `shown` form.
     fn send_noted(&mut self, sql: &str, shown: &str) -> Result<OneRow, DbError> {
         let since = (SystemTime::now(), Instant::now());
         let outcome = self.send(sql, false);
@@ -435,12 +445,12 @@ fn too_large(bytes: usize, most: usize) -> String {
 /// A row as JSON, and the seconds since 1970 of its TIMESTAMP columns.
 type RowJson = (Vec<u8>, Vec<u8>);
 
-/// Stands for a row that was written and could not be read again.
+/// Empty row, for one that was written and could not be read again.
 fn unknown_row() -> RowJson {
     (b"{}".to_vec(), b"{}".to_vec())
 }
 
-/// Cells by the names of their columns as JSON, without those that are too long.
+/// JSON object of cells by column name, without too long ones.
 fn object<'a>(
     table: &EditableTable,
     columns: &[usize],
@@ -469,9 +479,9 @@ fn object<'a>(
 #[derive(Default)]
 struct WrittenChanges {
     changes: usize,
-    /// The rows as JSON, with commas between.
+    /// The rows as JSON, separated by commas.
     rows: Vec<u8>,
-    /// Of each the seconds since 1970 of its TIMESTAMP columns.
+    /// The seconds since 1970 of each row's TIMESTAMP columns.
     moments: Vec<u8>,
 }
 
@@ -502,19 +512,9 @@ impl WrittenChanges {
     }
 }
 
-/// Modes in which a literal means something else than it does here.
-const CHANGING: [&str; 2] = ["NO_BACKSLASH_ESCAPES", "EMPTY_STRING_IS_NULL"];
-
-/// Modes in which nothing is cut or rounded to fit, and a 0 is stored as a 0.
-const STRICT: [&str; 3] = [
-    "STRICT_ALL_TABLES",
-    "STRICT_TRANS_TABLES",
-    "NO_AUTO_VALUE_ON_ZERO",
-];
-
-/// Makes the session take literals as they are written here, strictly, with the offset `zone`, and wait for locks a few
-/// seconds. Answers the longest statement that the server takes, in bytes.
-pub(super) fn prepare(conn: &mut Conn, zone: Option<&TimeZone>) -> Result<usize, DbError> {
+/// Sets the session's modes for the literals of this program, strict checks, the offset `zone` and a short wait for
+/// locks. Returns the size in bytes from which the server refuses a statement.
+fn prepare(conn: &mut Conn, zone: Option<&TimeZone>) -> Result<usize, DbError> {
     let told = rows(conn, "SELECT @@session.sql_mode, @@max_allowed_packet")?;
     let cell = |i| {
         told.first()
@@ -526,7 +526,7 @@ pub(super) fn prepare(conn: &mut Conn, zone: Option<&TimeZone>) -> Result<usize,
     let patience =
         format!("SET innodb_lock_wait_timeout = {LOCK_WAIT}, lock_wait_timeout = {LOCK_WAIT}");
     match run_silently(conn, &patience) {
-        // Servers that are neither of the two may not know them.
+        // Servers other than MySQL and MariaDB may not know these variables.
         Err(error) if !error.leaves_connection_usable() => return Err(error),
         _ => {}
     }

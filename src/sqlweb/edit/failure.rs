@@ -1,4 +1,4 @@
-//! How an edit may fail, and how that is told.
+//! Failures of an edit, and their answers.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use crate::sqlweb::error::{ApiError, DbError, Details, ServerError, StopCause};
 #[cfg(test)]
 use crate::sqlweb::results::{JsonRow, JsonRowOrNull};
 
-/// Seconds that is waited for a row or a table that another transaction has locked.
+/// Seconds to wait for a row or a table that another transaction has locked.
 pub(super) const LOCK_WAIT: u32 = 5;
 
 /// `ER_LOCK_WAIT_TIMEOUT`.
@@ -68,7 +68,7 @@ enum EditErrorKind {
 }
 
 impl EditError {
-    /// This change of a request is invalid.
+    /// Error for an invalid change of a request.
     pub(crate) fn of_request(change: usize) -> Self {
         Self {
             change: Some(change),
@@ -97,20 +97,20 @@ impl From<ApiError> for EditFailed {
 
 /// Cause of a failure.
 pub(super) enum FailureCause {
-    /// The request cannot be done, with its status.
+    /// An invalid request, with its status.
     Request(u16, String),
-    /// The row is another one than was shown: as it is now, or gone, and the columns that differ.
+    /// The row differs from the shown one: the current row, or `None` if it was deleted, and the columns that differ.
     Changed(Option<(Value, Value)>, Vec<String>),
     /// The database refused, or cannot be reached.
     Db(DbError),
-    /// The connection was lost when what was written was to become final.
+    /// The connection was lost while the changes became final.
     Unknown(DbError),
 }
 
 /// Failure, and the change that caused it.
 pub(super) struct ChangeFailure {
     pub(super) trouble: Box<FailureCause>,
-    /// Which change, where it is one, with its row in words.
+    /// Index of the change that failed, if one did, and its row in words.
     pub(super) at: Option<(usize, String)>,
     /// Changes that stay in effect.
     pub(super) applied: usize,
@@ -133,12 +133,12 @@ impl From<DbError> for ChangeFailure {
 }
 
 impl ChangeFailure {
-    /// A request that cannot be done.
+    /// Failure of an invalid request.
     pub(super) fn request(what: impl Into<String>) -> Self {
         FailureCause::Request(400, what.into()).into()
     }
 
-    /// The database's own error, where it is one.
+    /// The database's own error, if any.
     pub(super) fn db_error(&self) -> Option<&DbError> {
         match &*self.trouble {
             FailureCause::Db(error) | FailureCause::Unknown(error) => Some(error),
@@ -146,7 +146,7 @@ impl ChangeFailure {
         }
     }
 
-    /// How the connection was left.
+    /// State of the connection after the failure.
     pub(super) fn of_connection(self) -> Result<(), DbError> {
         match *self.trouble {
             FailureCause::Db(error) | FailureCause::Unknown(error) => Err(error),
@@ -154,7 +154,7 @@ impl ChangeFailure {
         }
     }
 
-    /// As the API tells it.
+    /// The answer of the API.
     pub(super) fn to_answer(&self) -> EditFailed {
         let row = self.at.as_ref().map_or("", |(_, row)| row.as_str());
         let (status, kind, what) = self.trouble.sentence(row);
@@ -177,7 +177,7 @@ impl ChangeFailure {
         answer
     }
 
-    /// Tells what has become of the changes.
+    /// Describes the fate of the changes.
     fn outcome(&self) -> String {
         match (&*self.trouble, self.applied) {
             (FailureCause::Unknown(_), _) => {
@@ -193,7 +193,7 @@ impl ChangeFailure {
 }
 
 impl FailureCause {
-    /// Status, kind and what happened to `row`.
+    /// Status, kind, and a sentence about `row`.
     fn sentence(&self, row: &str) -> (u16, EditErrorKind, String) {
         match self {
             Self::Request(status, what) => (*status, EditErrorKind::Request, with_row(row, what)),
@@ -220,7 +220,7 @@ fn with_row(row: &str, what: &str) -> String {
     }
 }
 
-/// Without what is said of a statement alone: whether it took effect is known here.
+/// Describes an error without the advice to check the statement's effect, which is known here.
 fn in_words(error: &DbError) -> String {
     match (error, error.hint()) {
         (DbError::Lost(why) | DbError::LostWith { why, .. }, _) => {

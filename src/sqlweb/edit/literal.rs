@@ -1,7 +1,7 @@
-//! Values as SQL has them, in a session that takes a backslash for an escape.
+//! Values as SQL literals, for a session in which backslashes escape.
 //!
-//! In one that does not, a text would have its backslashes twice and still end where it ends here: no value can leave its
-//! quotes, whatever the mode.
+//! In another mode a text would keep its doubled backslashes and still end at the same quote, so that no value can
+//! leave its quotes in any mode.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::table::{ColumnFormat, TableColumn};
 
-/// A value, ready to be written.
+/// A checked value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Literal {
     Null,
@@ -18,26 +18,26 @@ pub(super) enum Literal {
     /// Digits.
     Number(String),
     Text(String),
-    /// A TIMESTAMP as it is shown, and the seconds since 1970 that it is.
+    /// A TIMESTAMP's text, and its seconds since 1970.
     Moment(String, String),
     /// Hexadecimal digits, two a byte.
     Hex(String),
     Bytes(Vec<u8>),
 }
 
-/// Bytes of a value that a review shows; of a longer one the beginning and the size.
+/// Longest value that a review shows whole, in bytes; of a longer one it shows the beginning and the size.
 const SHOWN: usize = 4 << 10;
 
 /// Characters of that beginning.
 const BEGINNING: usize = 64;
 
-/// Longest number that is written without quotes, in bytes: what is longer is none.
+/// Longest number without quotes, in bytes.
 const MAX_NUMBER: usize = 400;
 
 /// Longest BIT, in hexadecimal digits.
 const MAX_BITS: usize = 16;
 
-/// The literal of `value` in `column`; else what is wrong with it.
+/// The literal of `value` in `column`; the error says what is wrong with it.
 pub(super) fn literal_of(column: &TableColumn, value: &Value) -> Result<Literal, String> {
     match value {
         Value::Null => Ok(Literal::Null),
@@ -98,13 +98,13 @@ fn text_literal(column: &TableColumn, text: &str) -> Result<Literal, String> {
             let digits = hex_digits(text).ok_or_else(|| not_hex(column))?;
             Ok(Literal::Hex(digits.to_owned()))
         }
-        // In hexadecimal digits it would be a member's number (MySQL).
+        // Hexadecimal digits would be a member's number (MySQL).
         ColumnFormat::BinaryName => {
             let digits = hex_digits(text).ok_or_else(|| not_hex(column))?;
             let name = bytes_of(digits).and_then(|bytes| String::from_utf8(bytes).ok());
             Ok(name.map_or_else(|| Literal::Hex(digits.to_owned()), Literal::Text))
         }
-        // The server says what is wrong with a number that is none.
+        // The server reports an invalid number.
         ColumnFormat::Number
         | ColumnFormat::Rounded
         | ColumnFormat::Timestamp
@@ -140,7 +140,7 @@ fn file(column: &TableColumn, text: &str) -> Result<Literal, String> {
     }
 }
 
-/// True if `text` is a number wherever SQL is read: `-12`, `0.50`, `1e-7`.
+/// True if `text` is a number in every SQL mode: `-12`, `0.50`, `1e-7`.
 fn is_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);
@@ -160,7 +160,7 @@ fn is_number(text: &str) -> bool {
 }
 
 impl Literal {
-    /// Appends it; a long one not whole where the text `is_shown` and not run.
+    /// Appends it; shortens a long one if the text `is_shown` and not run.
     pub(super) fn push(&self, out: &mut String, is_shown: bool) {
         match self {
             Self::Null => out.push_str("NULL"),
@@ -212,7 +212,7 @@ fn push_hex(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// In quotes; by its bytes where it has what a reader would not see.
+/// Appends a text in quotes, or by its bytes if it has invisible characters.
 fn push_text(out: &mut String, text: &str) {
     let is_hidden = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     if text.chars().any(is_hidden) {

@@ -1,14 +1,13 @@
-//! Rows of one table that a person has changed, made or deleted in the grid, written in one transaction.
+//! Writes changed, new and deleted rows of one table in one transaction.
 //!
 //! ```text
-//! change   what the request says, its shape alone
-//! table    what the catalogue says: columns, keys, whether the engine can roll back
-//! plan     both together: columns found, values as literals, the statements' texts
-//! apply    the transaction: read again FOR UPDATE ─> compared byte by byte (compare) ─> written by key ─> read again
-//! failure  how that may end, as it is told
+//! table    the catalogue's facts: columns, keys, rollback of the engine
+//! plan     the request's changes, checked against the table, with values as literals (literal) and statements
+//! apply    the transaction: read again FOR UPDATE ─> compare byte by byte (one_row) ─> write by key ─> read again
+//! failure  failures and their answers
 //! ```
 //!
-//! Equal for the server does not mean as shown (`'a' = 'A'`, spaces at an end), so the latter is compared here.
+//! A row is compared here, since values that differ may be equal for the server (`'a' = 'A'`, trailing spaces).
 
 mod apply;
 mod failure;

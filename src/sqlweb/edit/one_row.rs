@@ -1,4 +1,4 @@
-//! The answer to a statement about one row.
+//! The answer to a statement about one row, and its comparison with the values that a person saw.
 
 use std::io;
 
@@ -9,12 +9,12 @@ use serde_json::{Number, Value};
 use crate::sqlweb::output::{Flow, RowSink, kinds};
 use crate::sqlweb::results::{Done, TextRow};
 
-/// Keeps the first row, counts the others, and what is said of a statement without rows.
+/// Keeps the first row, the number of rows, and the result of a statement without rows.
 #[derive(Default)]
 pub(super) struct OneRow {
     pub(super) kinds: Vec<Kind>,
     pub(super) cells: Vec<Option<Vec<u8>>>,
-    /// Rows that came.
+    /// Number of rows.
     pub(super) count: u64,
     pub(super) done: Done,
 }
@@ -50,8 +50,8 @@ impl OneRow {
         self.kinds.iter().copied().zip(cells)
     }
 
-    /// Rows that an UPDATE found, also where it changed nothing; of others, those that were written. The server's line
-    /// begins with them in every language: `Rows matched: 1  Changed: 0`.
+    /// Number of rows that an UPDATE found, even unchanged; for other statements, of rows written. It is the first
+    /// number of the server's line in every language: `Rows matched: 1  Changed: 0`.
     pub(super) fn found(&self) -> u64 {
         let line = self.done.info.as_deref().unwrap_or_default();
         let digits = line.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -63,7 +63,7 @@ impl OneRow {
     }
 }
 
-/// True if `shown` is what the API tells of `cell`.
+/// True if `shown` is the API's form of `cell`.
 pub(super) fn is_same(kind: Kind, cell: Option<&[u8]>, shown: &Value) -> bool {
     match (cell, shown) {
         (None, Value::Null) => true,
@@ -73,7 +73,7 @@ pub(super) fn is_same(kind: Kind, cell: Option<&[u8]>, shown: &Value) -> bool {
     }
 }
 
-/// True if a FLOAT is the same, of which the server shows six digits, and `shown` may have all or as many.
+/// True if a FLOAT is the same; the server shows six of its digits, and `shown` may have six or all.
 pub(super) fn is_same_float(cell: Option<&[u8]>, shown: &Value) -> bool {
     let number = |text: &str| text.parse::<f32>().ok();
     let cell = cell.and_then(|bytes| std::str::from_utf8(bytes).ok());
@@ -84,7 +84,7 @@ pub(super) fn is_same_float(cell: Option<&[u8]>, shown: &Value) -> bool {
     cell == shown || number(&format!("{shown:.5e}")) == Some(cell)
 }
 
-/// The fewest digits that are the FLOAT of `cell`, all of whose digits are there.
+/// The fewest digits that identify the FLOAT in `cell`, which has all its digits.
 pub(super) fn shortest_float(cell: Option<&[u8]>) -> Option<Vec<u8>> {
     let number: f32 = std::str::from_utf8(cell?).ok()?.parse().ok()?;
     Some(number.to_string().into_bytes())
@@ -92,7 +92,7 @@ pub(super) fn shortest_float(cell: Option<&[u8]>) -> Option<Vec<u8>> {
 
 fn is_same_text(kind: Kind, bytes: &[u8], text: &str) -> bool {
     if !kind.is_binary() {
-        // As the answer's text has it: what is not UTF-8 is U+FFFD there.
+        // In answers invalid UTF-8 is U+FFFD.
         return bytes == text.as_bytes() || String::from_utf8_lossy(bytes) == text;
     }
     let mut written = Vec::new();
@@ -100,7 +100,7 @@ fn is_same_text(kind: Kind, bytes: &[u8], text: &str) -> bool {
     written.eq_ignore_ascii_case(text.as_bytes())
 }
 
-/// A script may write a number in another way than the server (`1e+21`), so these are compared by value.
+/// Compares numbers by value, since a script may write them in another form than the server (`1e+21`).
 fn is_same_number(kind: Kind, bytes: &[u8], number: &Number) -> bool {
     let mut written = Vec::new();
     rows::push_json(&mut written, kind, Some(bytes));

@@ -1,4 +1,4 @@
-//! A change and its table put together: which columns, which literals, which statements.
+//! Changes of a request, and for each a plan for its table: columns, literals and statements.
 
 use serde_json::{Map, Value};
 
@@ -7,25 +7,106 @@ use super::table::{ColumnFormat, EditableTable};
 use crate::sqlweb::catalogue::identifier;
 use crate::sqlweb::limits::MAX_CHANGES;
 
-/// Longest cell that is told of a row, in bytes.
+/// Longest cell in an answer, in bytes.
 pub(super) const MAX_CELL: usize = 64 << 10;
 
-/// Characters of a key that a sentence has.
+/// Characters of a key in a sentence.
 const KEY_SHOWN: usize = 60;
+
+/// Largest step back of any zone's clock since 1970 and an hour more, in seconds.
+const CLOCK_STEP: u64 = 4 * 3600;
+
+/// Last second that every server converts.
+const LAST_SECOND: u64 = (1 << 31) - 1;
+
+/// Operation on a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    Update,
+    Delete,
+    Insert,
+}
+
+/// One change, with values by column name.
+pub(crate) struct Change {
+    pub(super) op: Op,
+    /// The row's key as it was shown; empty for a new row.
+    pub(super) key: Map<String, Value>,
+    /// Shown values.
+    pub(super) old: Map<String, Value>,
+    /// Seconds since 1970 of its TIMESTAMP columns, which distinguish equal local times.
+    pub(super) moments: Map<String, Value>,
+    /// Values to write.
+    pub(super) new: Map<String, Value>,
+}
+
+/// Reads the changes of a request's member; the error has the index of the invalid change, if one is, and the reason.
+pub(crate) fn changes_of(member: Option<Value>) -> Result<Vec<Change>, (Option<usize>, String)> {
+    let Some(Value::Array(items)) = member else {
+        return Err((None, "'changes' must be an array".into()));
+    };
+    match items.len() {
+        0 => Err((None, "'changes' is empty".into())),
+        n if n > MAX_CHANGES => Err((
+            None,
+            format!("'changes' has {n} changes, the limit is {MAX_CHANGES}; apply fewer at once"),
+        )),
+        _ => {
+            let one = |(i, item)| change(item).map_err(|wrong| (Some(i), wrong));
+            items.into_iter().enumerate().map(one).collect()
+        }
+    }
+}
+
+fn change(item: Value) -> Result<Change, String> {
+    let Value::Object(mut members) = item else {
+        return Err("a change must be an object".into());
+    };
+    let op = match members.remove("op").as_ref().and_then(Value::as_str) {
+        Some("update") => Op::Update,
+        Some("delete") => Op::Delete,
+        Some("insert") => Op::Insert,
+        _ => return Err("'op' must be update, delete or insert".into()),
+    };
+    let mut part = |name: &str, is_wanted: bool| match members.remove(name) {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(part)) if is_wanted => Ok(part),
+        Some(_) => Err(format!(
+            "'{name}' must be an object, and only where this 'op' needs it"
+        )),
+    };
+    let change = Change {
+        op,
+        key: part("key", op != Op::Insert)?,
+        old: part("old", op != Op::Insert)?,
+        moments: part("moments", op != Op::Insert)?,
+        new: part("new", op != Op::Delete)?,
+    };
+    match members.keys().next() {
+        Some(unknown) => Err(format!("unknown member '{unknown}' in a change")),
+        None if op != Op::Insert && change.key.is_empty() => {
+            Err("'key' is missing or empty".into())
+        }
+        None if op == Op::Update && change.new.is_empty() => {
+            Err("'new' is missing or empty".into())
+        }
+        None => Ok(change),
+    }
+}
 
 /// A change whose columns are known.
 pub(super) struct Planned {
     pub(super) op: Op,
-    /// Columns of the row's key, with what they were shown as.
+    /// Columns of the row's key, with their shown values.
     key: Vec<(usize, Literal)>,
-    /// Values of the row that were shown, its key included.
+    /// Shown values of the row, its key included.
     pub(super) shown: Vec<(usize, Value)>,
     /// Seconds since 1970 of its TIMESTAMP columns.
     pub(super) moments: Vec<(usize, Value)>,
     new: Vec<(usize, Literal)>,
 }
 
-/// The columns that a text selects, then those of which it selects the seconds since 1970, and the text.
+/// A query with its columns: those it selects, and then those whose seconds since 1970 it selects.
 pub(super) struct SelectedColumns {
     pub(super) columns: Vec<usize>,
     pub(super) moments: Vec<usize>,
@@ -82,7 +163,7 @@ fn moments(
     members.into_iter().map(one).collect()
 }
 
-/// Digits, and more of them behind a point.
+/// Reads seconds: digits, and perhaps a fraction behind a point.
 fn seconds(value: &Value) -> Option<String> {
     let text = match value {
         Value::Number(number) => number.to_string(),
@@ -96,7 +177,7 @@ fn seconds(value: &Value) -> Option<String> {
     (is_digits(whole, 12) && is_digits(fraction, 6)).then_some(text)
 }
 
-/// Makes the key's text the moment that it stands for, if that is known.
+/// Makes the key's text a moment, if its seconds are known.
 fn place_in_time(literal: &mut Literal, at: usize, moments: &[(usize, Value)]) {
     let known = moments.iter().find(|(other, _)| *other == at);
     let seconds = known.and_then(|(_, value)| seconds(value));
@@ -110,7 +191,7 @@ fn place(table: &EditableTable, name: &str) -> Result<usize, String> {
     place.ok_or_else(|| format!("{} has no column '{name}'", table.shown))
 }
 
-/// In the order of the table's columns.
+/// Literals in the order of the table's columns.
 fn literals(
     table: &EditableTable,
     members: &Map<String, Value>,
@@ -170,19 +251,19 @@ fn keys_in_words(table: &EditableTable) -> String {
 }
 
 impl Planned {
-    /// Number of shown columns that are its key; they come first.
+    /// Number of its key's columns, which are the first of the shown ones.
     pub(super) fn keys(&self) -> usize {
         self.key.len()
     }
 
-    /// The statement that writes; not whole where it `is_shown` and not run.
+    /// The statement that writes; long literals are shortened if it `is_shown` and not run.
     pub(super) fn statement(&self, table: &EditableTable, is_shown: bool) -> String {
         let mut sql = match self.op {
             Op::Insert => return self.insert(table, is_shown),
             Op::Delete => format!("DELETE FROM {}", table.name),
             Op::Update => format!("UPDATE {} SET ", table.name),
         };
-        // Of a row that is deleted nothing is written.
+        // A deletion has no assignments.
         push_assignments(&mut sql, table, &self.new, ", ", is_shown);
         sql.push_str(" WHERE ");
         push_conditions(&mut sql, table, &self.key, is_shown);
@@ -201,12 +282,12 @@ impl Planned {
         sql
     }
 
-    /// Reads and locks what is compared with [`Planned::shown`], cell for cell.
+    /// Query that locks the row and reads the cells to compare with [`Planned::shown`].
     pub(super) fn comparison(&self, table: &EditableTable) -> String {
         let cell = |(at, value): &(usize, Value)| {
             let name = column_name(table, *at);
             match value {
-                // A value that is longer than it was shown is different by its length.
+                // One character more shows that a value is longer than the shown one.
                 Value::String(text) if table.column(*at).is_long => {
                     format!("LEFT({name}, {})", text.chars().count() + 1)
                 }
@@ -218,13 +299,13 @@ impl Planned {
         locking(table, &cells, &self.key)
     }
 
-    /// Reads the row as it is before the change.
+    /// Query for the row before the change.
     pub(super) fn before(&self, table: &EditableTable) -> SelectedColumns {
         self.reading(table, &self.key)
     }
 
-    /// Reads the row as it is after the change; none where its key cannot be known. `last_id` is the number that the
-    /// server gave a new row.
+    /// Query for the row after the change; `None` if its key is unknown. `last_id` is the number that the server gave a
+    /// new row.
     pub(super) fn after(&self, table: &EditableTable, last_id: u64) -> Option<SelectedColumns> {
         let key = match self.op {
             Op::Delete => None,
@@ -267,7 +348,7 @@ impl Planned {
         }
     }
 
-    /// All columns that are to be seen, and of the others those that the change names.
+    /// Query for all visible columns, and the invisible ones that the change names.
     fn reading(&self, table: &EditableTable, key: &[(usize, Literal)]) -> SelectedColumns {
         let is_named = |at: usize| {
             self.shown.iter().any(|(shown, _)| *shown == at) || self.written(at).is_some()
@@ -283,7 +364,7 @@ impl Planned {
             if column.is_long {
                 format!("LEFT({name}, {})", MAX_CELL + 1)
             } else if column.form == ColumnFormat::Rounded {
-                // All its digits, as a DOUBLE.
+                // As a DOUBLE it has all its digits.
                 name + " * 1e0"
             } else {
                 name
@@ -346,7 +427,7 @@ fn push_assignments(
     }
 }
 
-/// Seconds since 1970.
+/// Expression for seconds since 1970.
 fn moment(table: &EditableTable, at: usize) -> String {
     format!("UNIX_TIMESTAMP({})", column_name(table, at))
 }
@@ -366,14 +447,8 @@ fn push_conditions(
     }
 }
 
-/// Largest step back of a clock since 1970, and an hour more, in seconds.
-const CLOCK_STEP: u64 = 4 * 3600;
-
-/// Last second that every server converts.
-const LAST_SECOND: u64 = (1 << 31) - 1;
-
-/// The TIMESTAMP of these seconds, with bounds that an index is used for: they may be wrong by a step of the clock, since
-/// servers compare it by what the clock shows.
+/// Appends a condition for the TIMESTAMP of these seconds, with bounds for which the server can use an index. Servers
+/// compare it by local time, so the bounds allow for a step of the clock.
 fn push_moment(out: &mut String, table: &EditableTable, at: usize, digits: &str) {
     let name = column_name(table, at);
     let seconds = digits
@@ -391,85 +466,10 @@ fn push_moment(out: &mut String, table: &EditableTable, at: usize, digits: &str)
     out.push_str(&format!("UNIX_TIMESTAMP({name}) = {digits}"));
 }
 
-/// A locking read sees what is there now, whatever else the transaction has seen.
+/// Query with a lock, which reads the current row, whatever the transaction has seen before.
 fn locking(table: &EditableTable, cells: &[String], key: &[(usize, Literal)]) -> String {
     let mut sql = format!("SELECT {} FROM {} WHERE ", cells.join(", "), table.name);
     push_conditions(&mut sql, table, key, false);
     sql.push_str(" FOR UPDATE");
     sql
-}
-
-/// Operation on a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Op {
-    Update,
-    Delete,
-    Insert,
-}
-
-/// One change, of which members are by column name.
-pub(crate) struct Change {
-    pub(super) op: Op,
-    /// The row's key as it was shown; empty for a new row.
-    pub(super) key: Map<String, Value>,
-    /// Values that were shown.
-    pub(super) old: Map<String, Value>,
-    /// Seconds since 1970 of its TIMESTAMP columns, which tell apart what a clock shows alike.
-    pub(super) moments: Map<String, Value>,
-    /// Values to write.
-    pub(super) new: Map<String, Value>,
-}
-
-/// The changes of a request's member; else which one is wrong, where it is one, and why.
-pub(crate) fn changes_of(member: Option<Value>) -> Result<Vec<Change>, (Option<usize>, String)> {
-    let Some(Value::Array(items)) = member else {
-        return Err((None, "'changes' must be an array".into()));
-    };
-    match items.len() {
-        0 => Err((None, "'changes' is empty".into())),
-        n if n > MAX_CHANGES => Err((
-            None,
-            format!("'changes' has {n} changes, the limit is {MAX_CHANGES}; apply fewer at once"),
-        )),
-        _ => {
-            let one = |(i, item)| change(item).map_err(|wrong| (Some(i), wrong));
-            items.into_iter().enumerate().map(one).collect()
-        }
-    }
-}
-
-fn change(item: Value) -> Result<Change, String> {
-    let Value::Object(mut members) = item else {
-        return Err("a change must be an object".into());
-    };
-    let op = match members.remove("op").as_ref().and_then(Value::as_str) {
-        Some("update") => Op::Update,
-        Some("delete") => Op::Delete,
-        Some("insert") => Op::Insert,
-        _ => return Err("'op' must be update, delete or insert".into()),
-    };
-    let mut part = |name: &str, is_wanted: bool| match members.remove(name) {
-        None | Some(Value::Null) => Ok(Map::new()),
-        Some(Value::Object(part)) if is_wanted => Ok(part),
-        Some(_) => Err(format!(
-            "'{name}' must be an object, and only where this 'op' needs it"
-        )),
-    };
-    let change = Change {
-        op,
-        key: part("key", op != Op::Insert)?,
-        old: part("old", op != Op::Insert)?,
-        moments: part("moments", op != Op::Insert)?,
-        new: part("new", op != Op::Delete)?,
-    };
-    match members.keys().next() {
-        Some(unknown) => Err(format!("unknown member '{unknown}' in a change")),
-        None if op != Op::Insert && change.key.is_empty() => {
-            Err("'key' is missing or empty".into())
-        }
-        None if op == Op::Update && change.new.is_empty() => {
-            Err("'new' is missing or empty".into())
-        }
-        None => Ok(change),
-    }
 }

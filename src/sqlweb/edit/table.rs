@@ -1,4 +1,4 @@
-//! Catalogue entry of the table whose rows are edited.
+//! The edited table, as the server's catalogue describes it.
 
 use mysql::{Conn, Row};
 
@@ -6,20 +6,20 @@ use crate::sqlweb::catalogue::{identifier, literal, text};
 use crate::sqlweb::conn::rows;
 use crate::sqlweb::error::DbError;
 
-/// How the values of a column are written.
+/// Literal form of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnFormat {
     /// Digits.
     Number,
-    /// Number of which the server shows fewer digits than it holds (FLOAT).
+    /// A number that the server shows rounded (FLOAT).
     Rounded,
-    /// `0x…` that stands for a number (BIT).
+    /// `0x…` for a number (BIT).
     Bits,
     /// `0x…`.
     Binary,
-    /// `0x…` that stands for a member's name (ENUM and SET of binary characters).
+    /// `0x…` for a member's name (ENUM and SET of binary characters).
     BinaryName,
-    /// In quotes; the server shows it by its clock, which shows one hour of autumn twice (TIMESTAMP).
+    /// In quotes, as local time, which repeats one hour in autumn (TIMESTAMP).
     Timestamp,
     /// Anything else, in quotes.
     Text,
@@ -29,19 +29,19 @@ pub(super) enum ColumnFormat {
 pub(super) struct TableColumn {
     pub(super) name: String,
     pub(super) form: ColumnFormat,
-    /// True if its cells may be longer than what is told of a row.
+    /// True if its cells may be longer than an answer shows.
     pub(super) is_long: bool,
     pub(super) is_generated: bool,
-    /// True if `SELECT *` is without it.
+    /// True if `SELECT *` leaves it out.
     pub(super) is_invisible: bool,
     pub(super) is_auto_increment: bool,
     /// True if the account may read it.
     pub(super) is_readable: bool,
 }
 
-/// A table whose rows can be told apart.
+/// A table whose rows have a key.
 pub(super) struct EditableTable {
-    /// Database and table as SQL has them.
+    /// Database and table, quoted for SQL.
     pub(super) name: String,
     /// Name for a sentence.
     pub(super) shown: String,
@@ -49,18 +49,18 @@ pub(super) struct EditableTable {
     /// True if its engine can roll back.
     pub(super) rolls_back: bool,
     pub(super) columns: Vec<TableColumn>,
-    /// Each PRIMARY or UNIQUE NOT NULL key by its columns' places.
+    /// Positions of the columns of each PRIMARY or UNIQUE NOT NULL key.
     pub(super) keys: Vec<Vec<usize>>,
 }
 
 /// Result of a look at the catalogue.
 pub(super) enum TableLookup {
     EditableTable(EditableTable),
-    /// Its rows cannot be edited; why, and what to do.
+    /// Its rows cannot be edited; the text has the reason and advice.
     Unfit(String),
 }
 
-/// Looks `table` of `db` up; an unknown one is the server's error.
+/// Looks up `table` of `db`; for an unknown one the error is the server's.
 pub(super) fn look_up(conn: &mut Conn, db: &str, table: &str) -> Result<TableLookup, DbError> {
     let (db_name, table_name) = (identifier(db), identifier(table));
     let columns = rows(
@@ -75,7 +75,7 @@ pub(super) fn look_up(conn: &mut Conn, db: &str, table: &str) -> Result<TableLoo
             literal(table)
         ),
     )?;
-    // Names may compare without case there, so that two are listed.
+    // Names may compare without case there, so that two may be listed.
     let is_exact = |row: &&Row| text(row, 0).as_deref() == Some(table);
     let listed = listed.iter().find(is_exact).or(listed.first());
     let cell = |i| listed.and_then(|row| text(row, i)).unwrap_or_default();
@@ -138,7 +138,7 @@ fn rolls_back(conn: &mut Conn, engine: &str) -> Result<bool, DbError> {
     Ok(told.as_deref() == Some("YES"))
 }
 
-/// Field, Type, Collation, Null, Key, Default, Extra, Privileges.
+/// Reads Field, Type, Collation, Null, Key, Default, Extra, Privileges.
 fn column(row: &Row) -> TableColumn {
     let (kind, extra) = (
         text(row, 1).unwrap_or_default().to_ascii_lowercase(),
@@ -146,7 +146,7 @@ fn column(row: &Row) -> TableColumn {
     );
     let word = kind.split(|c: char| !c.is_ascii_alphanumeric()).next();
     let word = word.unwrap_or_default();
-    // Other types of characters are called otherwise then.
+    // Other text types have other names if they are binary.
     let has_bytes = matches!(word, "enum" | "set") && text(row, 2).is_none_or(|c| c == "binary");
     TableColumn {
         name: text(row, 0).unwrap_or_default(),
@@ -182,8 +182,8 @@ fn form(word: &str) -> ColumnFormat {
     }
 }
 
-/// Table, Non_unique, Key_name, Seq_in_index, Column_name, Collation, Cardinality, Sub_part, Packed, Null. What is unique
-/// in a part of a column, or in an expression, is no key of the row.
+/// Reads Table, Non_unique, Key_name, Seq_in_index, Column_name, Collation, Cardinality, Sub_part, Packed, Null. A
+/// unique index of an expression, or of a part of a column, is not a key.
 fn keys(columns: &[TableColumn], indexes: &[Row]) -> Vec<Vec<usize>> {
     let mut found: Vec<(String, Option<Vec<usize>>)> = Vec::new();
     for row in indexes {
@@ -207,7 +207,8 @@ fn keys(columns: &[TableColumn], indexes: &[Row]) -> Vec<Vec<usize>> {
     found.into_iter().filter_map(|(_, parts)| parts).collect()
 }
 
-/// Where MariaDB keeps a row's history, its keys have the time of the row's end, which the rows of now have in common.
+/// Keys without the end time of rows, which MariaDB adds to the keys of a table with history; all current rows share
+/// it.
 fn without_row_end(columns: &[TableColumn], keys: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let is_given = |at: &usize| columns.get(*at).is_some_and(|column| !column.is_generated);
     let shorter = |key: &Vec<usize>| key.iter().copied().filter(is_given).collect();
@@ -224,7 +225,7 @@ impl TableColumn {
 }
 
 impl EditableTable {
-    /// The place of a column; servers tell names apart without case.
+    /// Position of a column; servers compare its name without case.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         let exact = self.columns.iter().position(|c| c.name == name);
         exact.or_else(|| {
@@ -234,7 +235,7 @@ impl EditableTable {
         })
     }
 
-    /// The column of a place that [`EditableTable::place`] gave.
+    /// The column at a position from [`EditableTable::place`].
     pub(super) fn column(&self, at: usize) -> &TableColumn {
         let column = self.columns.get(at);
         column.expect("places are of this table's columns")

@@ -1,32 +1,43 @@
-//! Which `name (` is a call, and whether the function is harmless.
+//! Recognizes calls, `name (`, and decides whether the function is harmless; with the table of harmless functions of
+//! `sys`.
 //!
-//! Two shapes that look like calls are none, whatever the name:
-//! - `name (a, b) AS (`, a common table expression: nothing else has `AS (`
-//!   behind a list of names.
-//! - `AS name (a, b)` and `) name (a, b)`, the columns of a derived table: a
-//!   call can follow neither, since a type follows `AS` in a cast and an
-//!   operator or an alias follows a closing parenthesis.
+//! Two forms that look like calls are none, whatever the name:
+//! - `name (a, b) AS (`, a common table expression: nothing else has `AS (` behind a list of names.
+//! - `AS name (a, b)` and `) name (a, b)`, the columns of a derived table. No call can follow there: in a cast a type
+//!   follows `AS`, and an operator or an alias follows a closing parenthesis.
 
+use super::dialect::Dialect;
 use super::functions::{FunctionStatus, status_of};
 use super::lexer::{Lexer, Token, TokenKind};
 use super::verdict::Refusal;
-use super::words;
-use super::words::Dialect;
-use super::words::{RESERVED, unquoted};
+use super::words::{self, RESERVED, unquoted};
+
+/// Constructor whose arguments are counted.
+pub(super) const POINT: &str = "POINT";
+
+/// First MySQL that was seen to accept `GROUP BY ROLLUP (a, b)`.
+const ROLLUP_LISTS: (u16, u16, u16) = (9, 7, 0);
+
+/// Functions whose second argument is a path. MariaDB's parser of paths recurses at each sign, up to a stack overflow,
+/// so the path must be a literal.
+pub(super) const XPATH: &[&str] = &["EXTRACTVALUE", "UPDATEXML"];
+
+/// Longest path, in bytes; 3,600 signs crash the server.
+const MAX_PATH: usize = 1_000;
 
 /// Context before a name.
 #[derive(Clone, Copy)]
 pub(super) struct Preceding {
     pub(super) token: Option<Token>,
-    /// True if only options of `SELECT` stand between that word and here.
+    /// True if only options of `SELECT` are between that word and the name.
     pub(super) select_options: bool,
-    /// True if only names and commas stand between `MATCH`, a reserved word, and here.
+    /// True if only names and commas are between `MATCH`, a reserved word, and the name.
     pub(super) match_list: bool,
-    /// True if it is `sys` and a dot.
+    /// True if `sys` and a dot precede the name.
     pub(super) in_sys: bool,
 }
 
-/// Kind of function that a server sees in a name before a parenthesis.
+/// Function that a server may see in a name before a parenthesis.
 pub(super) enum Called {
     /// A built-in function, or a keyword that could be a function's name; in upper case.
     BuiltIn(&'static str),
@@ -36,8 +47,8 @@ pub(super) enum Called {
     Sys(&'static SysFunction),
 }
 
-/// Checks the name `token`, behind which `lexer` stands. Returns what is called, where a server could take the name for
-/// a function's.
+/// Checks the name `token`, behind which `lexer` is. Returns the called function, if a server could take the name for
+/// one.
 pub(super) fn check(
     lexer: &Lexer<'_>,
     token: Token,
@@ -95,7 +106,7 @@ pub(super) fn check(
     }
 }
 
-/// Checks a call of `sys.name`, behind which `lexer` stands.
+/// Checks a call of `sys.name`, behind which `lexer` is.
 fn of_sys(lexer: &Lexer<'_>, token: Token) -> Result<&'static SysFunction, Refusal> {
     let name = unquoted(lexer.text(token));
     let refuse = |reason: &str| Err(refusal(&format!("sys.{name}"), reason, token.start));
@@ -115,7 +126,7 @@ fn of_sys(lexer: &Lexer<'_>, token: Token) -> Result<&'static SysFunction, Refus
     Ok(function)
 }
 
-/// A parameter that is left out may have a default that writes (MariaDB 11.8).
+/// Refusal of a call of `sys` with missing arguments, whose defaults may write (MariaDB 11.8).
 pub(super) fn sys_arguments(offset: usize) -> Refusal {
     Refusal {
         statement: "function of sys".into(),
@@ -124,7 +135,7 @@ pub(super) fn sys_arguments(offset: usize) -> Refusal {
     }
 }
 
-/// MariaDB looks for a stored function `point` where the arguments are not two.
+/// Refusal of `POINT` without exactly two arguments, for which MariaDB looks for a stored function.
 pub(super) fn point_arguments(offset: usize) -> Refusal {
     refusal(
         POINT,
@@ -133,13 +144,7 @@ pub(super) fn point_arguments(offset: usize) -> Refusal {
     )
 }
 
-/// The constructor whose arguments are counted.
-pub(super) const POINT: &str = "POINT";
-
-/// A MySQL that was seen to take `GROUP BY ROLLUP (a, b)`.
-const ROLLUP_LISTS: (u16, u16, u16) = (9, 7, 0);
-
-/// True if a keyword that is not reserved, and so may be a function's name, stands where it is the keyword.
+/// True if a keyword that is not reserved, and so may be a function's name, is in a place where it is the keyword.
 fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Preceding, dialect: &Dialect) -> bool {
     let after = |list: &[&str]| {
         let word = before.token.filter(|token| token.kind == TokenKind::Word);
@@ -185,7 +190,7 @@ fn refusal(name: &str, reason: &str, offset: usize) -> Refusal {
     }
 }
 
-/// True if `(names)` follows as the columns of a table, not as arguments.
+/// True if `(names)` follows as columns of a table, not as arguments.
 fn is_column_list(lexer: &Lexer<'_>, previous: Option<Token>) -> bool {
     let mut ahead = lexer.clone();
     if !take_name_list(&mut ahead) {
@@ -196,7 +201,8 @@ fn is_column_list(lexer: &Lexer<'_>, previous: Option<Token>) -> bool {
     after_as || after_close || defines_table(&mut ahead)
 }
 
-/// MariaDB looks for a stored function of that name when there are no arguments; [`point_arguments`] is the other case.
+/// False for a constructor without arguments, for which MariaDB looks for a stored function; see also
+/// [`point_arguments`].
 fn is_constructor_call(lexer: &Lexer<'_>, name: &str) -> bool {
     let mut ahead = lexer.clone();
     ahead.next();
@@ -207,13 +213,6 @@ fn is_constructor_call(lexer: &Lexer<'_>, name: &str) -> bool {
             .is_some_and(|token| token.kind != TokenKind::Close)
 }
 
-/// Functions whose second argument is a path. MariaDB's parser of paths goes deeper with each sign, up to a stack
-/// overflow, so the path must be there to be seen.
-pub(super) const XPATH: &[&str] = &["EXTRACTVALUE", "UPDATEXML"];
-
-/// Longest path, in bytes; 3,600 signs end the server.
-const MAX_PATH: usize = 1_000;
-
 /// True if a short text follows as a whole argument.
 pub(super) fn is_short_path(lexer: &Lexer<'_>) -> bool {
     let mut ahead = lexer.clone();
@@ -222,7 +221,7 @@ pub(super) fn is_short_path(lexer: &Lexer<'_>) -> bool {
         && end.is_some_and(|e| matches!(e.kind, TokenKind::Comma | TokenKind::Close))
 }
 
-/// A table, and not a call, only with `COLUMNS` in its parentheses.
+/// Name of a table and not a call, but only with `COLUMNS` in its parentheses.
 pub(super) const JSON_TABLE: &str = "JSON_TABLE";
 
 #[rustfmt::skip]
@@ -240,7 +239,7 @@ fn is_as(word: &str) -> bool {
     word.eq_ignore_ascii_case("AS")
 }
 
-/// Takes `(name, name)`. The list holds no parenthesis, so no text is walked twice.
+/// Takes `(name, name)`. The list contains no parenthesis, so no text is walked twice.
 fn take_name_list(ahead: &mut Lexer<'_>) -> bool {
     ahead.next();
     loop {
@@ -259,33 +258,31 @@ fn take_name_list(ahead: &mut Lexer<'_>) -> bool {
     }
 }
 
-// Functions of the `sys` schema that are known to be harmless, and how to know them.
-//
-// They are stored functions, which an administrator can replace, so a name proves nothing: layer 3 compares the text
-// that the server holds with the digest of the text that was read here (MySQL 9.7; MariaDB 10.11 and 11.8 as
-// `mariadb-install-db` makes them, and as a client does in an upgrade, with or without comments). Each text only
-// computes or looks into `performance_schema`, `information_schema` and `sys.sys_config`; `format_statement` keeps a
-// length in a user variable. `ps_thread_stack` (an `UPDATE`) and `ps_thread_trx_info` (a `SET`) are none of them.
-
-/// A function of `sys` whose text is known.
+/// A function of `sys` whose text is known to be harmless.
+///
+/// It is a stored function, which an administrator can replace, so its name proves nothing: layer 3 compares the
+/// server's text with the digest of a reviewed text (MySQL 9.7; MariaDB 10.11 and 11.8 as created by
+/// `mariadb-install-db`, and by a client in an upgrade, with or without comments). Each text only computes or reads
+/// `performance_schema`, `information_schema` and `sys.sys_config`; `format_statement` keeps a length in a user
+/// variable. `ps_thread_stack` (an `UPDATE`) and `ps_thread_trx_info` (a `SET`) are excluded.
 pub(crate) struct SysFunction {
-    /// In lower case.
+    /// Name in lower case.
     pub(crate) name: &'static str,
-    /// How many parameters it has; a further one could have a default that writes (MariaDB 11.8).
+    /// Number of parameters; a further one could have a default that writes (MariaDB 11.8).
     pub(crate) parameters: usize,
-    /// Further ones that its text calls.
+    /// Other functions of `sys` that its text calls.
     pub(crate) uses: &'static [&'static str],
-    /// Hashes as in `texts`, on a MySQL since [`BUILT_IN`]: what such a text calls may be a stored function elsewhere.
+    /// Digests like `texts`, but only for MySQL since [`BUILT_IN`]: elsewhere such a text may call stored functions.
     pub(crate) of_mysql: &'static [&'static str],
     /// SHA-256 of `ROUTINE_DEFINITION`, in hexadecimal.
     pub(crate) texts: &'static [&'static str],
 }
 
-/// The first MySQL with `FORMAT_BYTES`, `PS_THREAD_ID` and `PS_CURRENT_THREAD_ID` built in, which its texts call.
+/// First MySQL with `FORMAT_BYTES`, `PS_THREAD_ID` and `PS_CURRENT_THREAD_ID` built in, which its texts call.
 const BUILT_IN: (u16, u16, u16) = (8, 0, 16);
 
 impl SysFunction {
-    /// The digests that are believed on a server of that dialect.
+    /// Trusted digests on a server of that dialect.
     pub(crate) fn digests(&self, dialect: &Dialect) -> impl Iterator<Item = &'static str> {
         let has_them = !dialect.mariadb && dialect.version >= BUILT_IN;
         let of_mysql = if has_them { self.of_mysql } else { &[] };
@@ -293,13 +290,13 @@ impl SysFunction {
     }
 }
 
-/// The function of that name, whatever its case, that a statement may call.
+/// The function of that name, in any case, that a statement may call.
 pub(super) fn find(name: &str) -> Option<&'static SysFunction> {
     let mut all = HARMLESS.iter();
     all.find(|function| function.name.eq_ignore_ascii_case(name))
 }
 
-/// The function of that name, in lower case, that a statement or one of those may call.
+/// The function of that name, in lower case, that a statement or another known function may call.
 pub(crate) fn known(name: &str) -> Option<&'static SysFunction> {
     let mut all = HARMLESS.iter().chain(USED);
     all.find(|function| function.name == name)
@@ -401,7 +398,7 @@ const HARMLESS: &[SysFunction] = &[
     ] },
 ];
 
-/// Functions that some of them call.
+/// Functions that only other known functions call.
 #[rustfmt::skip]
 const USED: &[SysFunction] = &[
     SysFunction { name: "sys_get_config", parameters: 2, uses: &[], of_mysql: &[

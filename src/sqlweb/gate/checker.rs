@@ -1,9 +1,9 @@
-//! The kinds of statement that may pass, and what may stand in each.
+//! The kinds of statement that may pass, and the allowed parts of each.
 
+use super::dialect::Dialect;
 use super::lexer::{Token, TokenKind};
 use super::verdict::{ReadOnlyStatement, Refusal, StatementKind};
 use super::walk::{Walk, excerpt, refusal};
-use super::words::Dialect;
 use super::words::{self, DENIED, SHOWN, SHOWN_CREATE, unquoted};
 
 pub(super) fn check(sql: &str, dialect: &Dialect) -> Result<ReadOnlyStatement, Refusal> {
@@ -46,7 +46,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The first word, behind opening parentheses.
+    /// Takes the first word, behind opening parentheses.
     fn first_word(&mut self) -> Result<Token, Refusal> {
         loop {
             let Some(token) = self.next()? else {
@@ -106,9 +106,10 @@ impl Walk<'_> {
         self.query(StatementKind::Show)
     }
 
-    /// MariaDB holds the log's lock until the last event is read, so a slow reader would hold up every commit.
+    /// Refuses MariaDB's log events: it holds the log's lock until the last one is read, so a slow reader would block
+    /// every commit.
     fn show_log_events(&mut self, log: &str, offset: usize) -> Result<(), Refusal> {
-        // A name may stand between RELAYLOG and EVENTS.
+        // A name may be between RELAYLOG and EVENTS.
         let is_relay_log = log.eq_ignore_ascii_case("RELAYLOG");
         if self.dialect.mariadb && (is_relay_log || self.take("EVENTS")?) {
             let what = format!("SHOW {} EVENTS", log.to_ascii_uppercase());
@@ -118,7 +119,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Takes the kind of object, which may be a word that is denied elsewhere.
+    /// Takes the kind of object, whose word may be denied elsewhere.
     fn show_create(&mut self) -> Result<(), Refusal> {
         let token = self.next()?;
         let word = token.map_or("", |token| self.lexer.text(token));
@@ -173,8 +174,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Behind `EXPLAIN ANALYZE` (MySQL) or `ANALYZE` (MariaDB): a `SELECT` that runs for the figures of its plan, and is
-    /// judged as one that runs for its rows.
+    /// Checks the rest of `EXPLAIN ANALYZE` (MySQL) or `ANALYZE` (MariaDB): a `SELECT`, which runs for its plan and is
+    /// checked like one that runs for its rows.
     fn analyze(&mut self, statement: &str) -> Result<StatementKind, Refusal> {
         self.explain_option(&mut None)?;
         let first = self.first_word()?;
@@ -191,7 +192,7 @@ impl Walk<'_> {
         }
     }
 
-    /// True if `table`, `table column` or `table 'pattern'` follows, and nothing else.
+    /// True if only `table`, `table column` or `table 'pattern'` follows.
     fn is_described_table(&self) -> bool {
         let mut ahead = self.lexer.clone();
         let mut next = || {
@@ -218,7 +219,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A name that is not the start of a statement.
+    /// True for a name that does not start a statement.
     fn is_name(&self, token: Token) -> bool {
         let text = self.lexer.text(token);
         match token.kind {
@@ -228,7 +229,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes the database whose tables and functions are meant (MySQL), behind `FOR`.
+    /// Takes the database of tables and functions behind `FOR` (MySQL).
     fn explain_database(&mut self) -> Result<(), Refusal> {
         let is_database = self.take("SCHEMA")? || self.take("DATABASE")?;
         let name = self.next()?;
@@ -250,7 +251,7 @@ impl Walk<'_> {
         is_name.then(|| unquoted(self.lexer.text(token)))
     }
 
-    /// Takes `EXTENDED`, `PARTITIONS` or `FORMAT=name`, which it tells.
+    /// Takes `EXTENDED`, `PARTITIONS` or `FORMAT=name`, whose name it puts into `format`.
     pub(super) fn explain_option(&mut self, format: &mut Option<Token>) -> Result<bool, Refusal> {
         if self.take("EXTENDED")? || self.take("PARTITIONS")? {
             return Ok(true);
@@ -287,4 +288,5 @@ impl Walk<'_> {
     }
 }
 
+/// First words of queries.
 const QUERIES: &[&str] = &["SELECT", "WITH", "VALUES", "TABLE"];

@@ -1,29 +1,29 @@
-//! Commands of the servers' consoles (`client/mysql.cc` of both), which stand in scripts where nothing of a statement was
-//! read: a word at the head of a line, or a backslash and a letter.
+//! Commands of the servers' consoles (`client/mysql.cc` of both) in scripts: between statements, a word at the
+//! beginning of a line, or a backslash and a letter.
 
 use super::lexer::is_space;
 
-/// Longest sign that may end statements, in bytes.
+/// Longest delimiter, in bytes.
 pub(crate) const MAX_DELIMITER: usize = 32;
 
-/// A command that no server takes, and its effect on the script.
+/// Effect on the script of a command that is not for the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConsoleCommand {
-    /// Nothing is done, which leaves all else as it would be; the text says so.
+    /// It is skipped, with this warning.
     Skipped(&'static str),
-    /// Counts as a failed statement, because later ones would rely on it.
+    /// It counts as a failed statement, since later ones would rely on it.
     Failed(&'static str),
-    /// The script ends here.
+    /// It ends the script.
     Exit,
 }
 
-/// The beginning of a text that is a command.
+/// A command at the beginning of a text.
 pub(super) enum Command {
-    /// Sets the sign that ends statements.
+    /// Sets the delimiter of statements.
     Delimiter(String),
-    /// Goes to the server as this statement.
+    /// Is sent to the server as this statement.
     Sql(String),
-    /// Goes to no server; nothing is said of what would have no effect anyway.
+    /// Is not sent to the server; `None` for a command without any effect.
     Own(Option<ConsoleCommand>),
 }
 
@@ -36,7 +36,7 @@ const OTHER_FILE: &str = "'source' cannot be run here: the other file is not par
 const OTHER_SESSION: &str =
     "'connect' cannot be run here: a script has one session; remove it, or run each part by itself";
 
-/// The words, their letters behind a backslash, and whether something may follow.
+/// Words of commands, their letters behind a backslash, and true if an argument may follow.
 #[rustfmt::skip]
 const COMMANDS: &[(&str, u8, bool)] = &[
     ("?", b'?', true), ("charset", b'C', true), ("clear", b'c', false), ("connect", b'r', true), ("delimiter", b'd', true),
@@ -50,7 +50,7 @@ const COMMANDS: &[(&str, u8, bool)] = &[
 /// Bytes of the longest word.
 const LONGEST: usize = "resetconnection".len();
 
-/// The command that `text` begins with and the bytes that it takes; `Err` where more must be read to tell.
+/// The command at the beginning of `text` and its bytes; `Err` if more must be read to decide.
 pub(super) fn command(
     text: &[u8],
     delimiter: &[u8],
@@ -70,12 +70,12 @@ pub(super) fn command(
     let (argument, taken) = match (name, is_letter) {
         (("delimiter", ..), false) => (line, line.len()),
         ((.., false), true) => (&[][..], 0),
-        // Up to the sign that ends a statement, or the line.
+        // The argument ends at the delimiter or with the line.
         (("use" | "source" | "exit" | "quit", ..), _) | (_, true) => match place(line, delimiter) {
             Some(end) => (line.get(..end).unwrap_or_default(), end + delimiter.len()),
             None => (line, line.len()),
         },
-        // With a sign in it the line is read as a statement.
+        // A line with a delimiter is a statement.
         _ if [delimiter, b"\\g", b"\\G"]
             .iter()
             .any(|sign| place(line, sign).is_some()) =>
@@ -91,7 +91,7 @@ pub(super) fn command(
     Ok(Some((meaning(name.0, argument), word + taken)))
 }
 
-/// The entry of the command that `text` begins with, and the bytes of its word.
+/// Entry of the command at the beginning of `text`, and the bytes of its word.
 fn name_of(text: &[u8]) -> Option<(&'static (&'static str, u8, bool), usize)> {
     if let [b'\\', letter, ..] = text {
         let found = COMMANDS.iter().find(|(_, own, _)| own == letter);
@@ -133,7 +133,7 @@ fn delimiter_of(argument: &[u8]) -> Command {
     }
 }
 
-/// The first word of an argument. Quotes around it are no part of it, and what follows it is nothing.
+/// The first word of an argument, without quotes around it; the rest is ignored.
 fn unquoted(argument: &[u8]) -> String {
     let word = match argument {
         [quote @ (b'\'' | b'"' | b'`'), rest @ ..] => rest.split(|byte| byte == quote).next(),
@@ -142,7 +142,7 @@ fn unquoted(argument: &[u8]) -> String {
     String::from_utf8_lossy(word.unwrap_or_default()).into_owned()
 }
 
-/// Where `sign` stands first.
+/// Position of the first `sign`.
 pub(super) fn place(text: &[u8], sign: &[u8]) -> Option<usize> {
     text.windows(sign.len()).position(|part| part == sign)
 }

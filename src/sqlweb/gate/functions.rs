@@ -1,26 +1,29 @@
-//! The built-in functions that are known to be harmless, with the servers that
-//! have them.
+//! The built-in functions that are known to be harmless, with the servers that have them; and the refused ones.
 //!
-//! The versions matter: on a server without the built-in function the same name
-//! can be a stored function of somebody's, and `NVL`, `TO_CHAR` or
-//! `FORMAT_BYTES` often are. A wrong version here must err towards the later one.
+//! The versions matter: on a server without the built-in function its name can be a user's stored function, as `NVL`,
+//! `TO_CHAR` or `FORMAT_BYTES` often are. In doubt a version here must be too late, not too early.
 
-use super::spatial::Group;
-use super::words::Dialect;
-use super::{spatial, words};
+use super::dialect::Dialect;
+use super::words;
+
+/// Digests that MySQL 9.6 moved from the server into its component `component_classic_hashing`.
+const SUPPLIED: &[&str] = &["MD5", "SHA", "SHA1"];
+
+/// First MySQL that has them in a component.
+const COMPONENT: (u16, u16, u16) = (9, 6, 0);
 
 /// Status of a name before a parenthesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FunctionStatus {
-    /// Harmless, also with space before the parenthesis; with the name in upper case.
+    /// Harmless, even with a space before the parenthesis; with the name in upper case.
     Harmless(&'static str),
-    /// Harmless when the parenthesis follows directly; with the name in upper case.
+    /// Harmless if the parenthesis follows directly; with the name in upper case.
     HarmlessWhenAdjacent(&'static str),
-    /// Harmless where a component of the server supplies it; with the name in upper case.
+    /// Harmless if a component of the server supplies it; with the name in upper case.
     Supplied(&'static str),
-    /// Harmless elsewhere; this server does not have it built in.
+    /// Harmless elsewhere, but not built into this server.
     NotOnThisServer,
-    /// Built in and refused, and why.
+    /// Built in and refused, for this reason.
     Refused(&'static str),
     /// Not known to be built in.
     Unknown,
@@ -45,7 +48,7 @@ pub(super) fn status_of(name: &str, dialect: &Dialect) -> FunctionStatus {
     if let Some(name) = words::find(SUPPLIED, name).filter(|_| supplies(dialect)) {
         return FunctionStatus::Supplied(name);
     }
-    // MySQL has no sequences, and refuses it for a column whose default is an expression.
+    // MySQL has no sequences, and refuses DEFAULT() of a column whose default is an expression.
     if !dialect.mariadb && name.eq_ignore_ascii_case("DEFAULT") {
         return FunctionStatus::Harmless("DEFAULT");
     }
@@ -56,25 +59,48 @@ pub(super) fn status_of(name: &str, dialect: &Dialect) -> FunctionStatus {
     }
 }
 
-/// Digests that MySQL 9.6 moved from the server into its component `component_classic_hashing`.
-const SUPPLIED: &[&str] = &["MD5", "SHA", "SHA1"];
-
 fn supplies(dialect: &Dialect) -> bool {
     !dialect.mariadb && dialect.version >= COMPONENT
 }
 
-/// The MySQL that has them in a component.
-const COMPONENT: (u16, u16, u16) = (9, 6, 0);
-
-/// All groups.
+/// All groups of harmless functions.
 pub(super) fn groups() -> impl Iterator<Item = &'static Group> {
-    GROUPS.iter().chain(spatial::GROUPS)
+    GROUPS.iter().chain(SPATIAL)
 }
 
-/// The names that server has.
+/// Names of the harmless functions of that server.
 pub(super) fn passed(dialect: &Dialect) -> Vec<&'static str> {
     let on = groups().filter(|group| group.on(dialect));
     on.flat_map(|group| group.names.iter().copied()).collect()
+}
+
+/// First version of a server that has the names of a group; `None` if none has them.
+type Since = Option<(u16, u16, u16)>;
+
+/// Names that came with the same versions.
+pub(super) struct Group {
+    mariadb: Since,
+    mysql: Since,
+    /// First MySQL without them, where a stored function can have the name.
+    until: Since,
+    /// True for keywords that need the parenthesis directly behind them; with a space between, the server looks for a
+    /// stored function of that name.
+    adjacent: bool,
+    /// The names, sorted, in upper case.
+    pub(super) names: &'static [&'static str],
+}
+
+impl Group {
+    /// True if a server of that dialect has the names.
+    pub(super) fn on(&self, dialect: &Dialect) -> bool {
+        let (since, until) = if dialect.mariadb {
+            (self.mariadb, None)
+        } else {
+            (self.mysql, self.until)
+        };
+        since.is_some_and(|since| dialect.version >= since)
+            && until.is_none_or(|until| dialect.version < until)
+    }
 }
 
 const LOCKS: &str = "it touches locks that other connections see";
@@ -153,6 +179,7 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("WSREP_SYNC_WAIT_UPTO_GTID", WAITS),
 ];
 
+/// Harmless functions and keywords that are not spatial.
 #[rustfmt::skip]
 const GROUPS: &[Group] = &[
     // Functions on every server.
@@ -180,22 +207,22 @@ const GROUPS: &[Group] = &[
         "UUID", "UUID_SHORT", "VALUES", "VERSION", "WEEK", "WEEKDAY", "WEEKOFYEAR",
         "WEIGHT_STRING", "YEAR", "YEARWEEK",
     ] },
-    // XPath, see `XPATH` in the module of calls.
+    // XPath; see `XPATH` in the module of calls.
     Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
         "EXTRACTVALUE", "UPDATEXML",
     ] },
-    // Digests that MySQL moved from the server into a component, see `SUPPLIED`.
+    // Digests that MySQL moved from the server into a component; see `SUPPLIED`.
     Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: Some(COMPONENT), adjacent: false, names: &[
         "MD5", "SHA", "SHA1",
     ] },
-    // Functions that are keywords only right before the parenthesis.
+    // Functions that are keywords only directly before the parenthesis.
     Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: true, names: &[
         "ADDDATE", "BIT_AND", "BIT_OR", "BIT_XOR", "CAST", "COUNT", "CURDATE", "CURTIME",
         "DATE_ADD", "DATE_SUB", "EXTRACT", "GROUP_CONCAT", "MAX", "MID", "MIN", "NOW", "POSITION",
         "SESSION_USER", "STD", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "SUBDATE", "SUBSTR",
         "SUBSTRING", "SUM", "SYSDATE", "SYSTEM_USER", "TRIM", "VARIANCE", "VAR_POP", "VAR_SAMP",
     ] },
-    // Keywords that may stand before a parenthesis and are no functions.
+    // Keywords that may precede a parenthesis and are not functions.
     Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
         "AGAINST", "ALL", "AND", "ANY", "AS", "BETWEEN", "BIGINT", "BINARY", "BIT", "BLOB", "BOTH",
         "BY", "CASE", "CHARACTER", "COLUMNS", "DATETIME", "DEC", "DECIMAL", "DISTINCT",
@@ -276,7 +303,7 @@ const GROUPS: &[Group] = &[
     Group { mariadb: Some((10, 2, 7)), mysql: None, until: None, adjacent: false, names: &[
         "JSON_COMPACT", "JSON_DETAILED", "JSON_EXISTS", "JSON_LOOSE", "JSON_QUERY",
     ] },
-    // MySQL says since 8.0 that it will go.
+    // Deprecated by MySQL since 8.0.
     Group { mariadb: Some((10, 2, 7)), mysql: Some((5, 7, 8)), until: Some((10, 0, 0)), adjacent: false, names: &[
         "JSON_MERGE",
     ] },
@@ -294,7 +321,7 @@ const GROUPS: &[Group] = &[
     Group { mariadb: None, mysql: Some((8, 0, 4)), until: None, adjacent: false, names: &[
         "REGEXP_LIKE",
     ] },
-    // Others that both have, since different versions.
+    // Others that both servers have, since different versions.
     Group { mariadb: Some((10, 0, 5)), mysql: Some((8, 0, 0)), until: None, adjacent: false, names: &[
         "CURRENT_ROLE",
     ] },
@@ -364,6 +391,84 @@ const GROUPS: &[Group] = &[
     ] },
     Group { mariadb: None, mysql: Some((9, 7, 0)), until: None, adjacent: false, names: &[
         "ETAG",
+    ] },
+];
+
+/// Spatial functions.
+#[rustfmt::skip]
+pub(super) const SPATIAL: &[Group] = &[
+    // Functions on every server.
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
+        "GEOMETRYCOLLECTION", "LINESTRING", "MBRCONTAINS", "MBRDISJOINT", "MBRINTERSECTS",
+        "MBROVERLAPS", "MBRTOUCHES", "MBRWITHIN", "MULTILINESTRING", "MULTIPOINT", "MULTIPOLYGON",
+        "POINT", "POLYGON", "ST_AREA", "ST_ASBINARY", "ST_ASTEXT", "ST_ASWKB", "ST_ASWKT",
+        "ST_BUFFER", "ST_CENTROID", "ST_CONTAINS", "ST_CONVEXHULL", "ST_CROSSES", "ST_DIFFERENCE",
+        "ST_DIMENSION", "ST_DISJOINT", "ST_DISTANCE", "ST_ENDPOINT", "ST_ENVELOPE", "ST_EQUALS",
+        "ST_EXTERIORRING", "ST_GEOMCOLLFROMTEXT", "ST_GEOMCOLLFROMWKB",
+        "ST_GEOMETRYCOLLECTIONFROMTEXT", "ST_GEOMETRYCOLLECTIONFROMWKB", "ST_GEOMETRYFROMTEXT",
+        "ST_GEOMETRYFROMWKB", "ST_GEOMETRYN", "ST_GEOMETRYTYPE", "ST_GEOMFROMTEXT",
+        "ST_GEOMFROMWKB", "ST_INTERIORRINGN", "ST_INTERSECTION", "ST_INTERSECTS", "ST_ISCLOSED",
+        "ST_ISEMPTY", "ST_ISSIMPLE", "ST_LENGTH", "ST_LINEFROMTEXT", "ST_LINEFROMWKB",
+        "ST_LINESTRINGFROMTEXT", "ST_LINESTRINGFROMWKB", "ST_NUMGEOMETRIES", "ST_NUMINTERIORRINGS",
+        "ST_NUMPOINTS", "ST_OVERLAPS", "ST_POINTFROMTEXT", "ST_POINTFROMWKB", "ST_POINTN",
+        "ST_POLYFROMTEXT", "ST_POLYFROMWKB", "ST_POLYGONFROMTEXT", "ST_POLYGONFROMWKB", "ST_SRID",
+        "ST_STARTPOINT", "ST_SYMDIFFERENCE", "ST_TOUCHES", "ST_UNION", "ST_WITHIN", "ST_X", "ST_Y",
+    ] },
+    Group { mariadb: Some((10, 2, 4)), mysql: Some((5, 7, 5)), until: None, adjacent: false, names: &[
+        "ST_ASGEOJSON", "ST_GEOMFROMGEOJSON",
+    ] },
+    Group { mariadb: Some((10, 6, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
+        "ST_DISTANCE_SPHERE",
+    ] },
+    // Old names, which MySQL 8 dropped.
+    Group { mariadb: Some((0, 0, 0)), mysql: None, until: None, adjacent: false, names: &[
+        "AREA", "ASBINARY", "ASTEXT", "ASWKB", "ASWKT", "BOUNDARY", "BUFFER", "CENTROID",
+        "CONVEXHULL", "CROSSES", "DIMENSION", "DISJOINT", "ENDPOINT", "ENVELOPE", "EQUALS",
+        "EXTERIORRING", "GEOMCOLLFROMTEXT", "GEOMCOLLFROMWKB", "GEOMETRYCOLLECTIONFROMTEXT",
+        "GEOMETRYCOLLECTIONFROMWKB", "GEOMETRYFROMTEXT", "GEOMETRYFROMWKB", "GEOMETRYN",
+        "GEOMETRYTYPE", "GEOMFROMTEXT", "GEOMFROMWKB", "GLENGTH", "INTERIORRINGN", "INTERSECTS",
+        "ISCLOSED", "ISEMPTY", "ISRING", "ISSIMPLE", "LINEFROMTEXT", "LINEFROMWKB",
+        "LINESTRINGFROMTEXT", "LINESTRINGFROMWKB", "MBREQUAL", "MLINEFROMTEXT", "MLINEFROMWKB",
+        "MPOINTFROMTEXT", "MPOINTFROMWKB", "MPOLYFROMTEXT", "MPOLYFROMWKB",
+        "MULTILINESTRINGFROMTEXT", "MULTILINESTRINGFROMWKB", "MULTIPOINTFROMTEXT",
+        "MULTIPOINTFROMWKB", "MULTIPOLYGONFROMTEXT", "MULTIPOLYGONFROMWKB", "NUMGEOMETRIES",
+        "NUMINTERIORRINGS", "NUMPOINTS", "POINTFROMTEXT", "POINTFROMWKB", "POINTN",
+        "POINTONSURFACE", "POLYFROMTEXT", "POLYFROMWKB", "POLYGONFROMTEXT", "POLYGONFROMWKB",
+        "SRID", "STARTPOINT", "ST_BOUNDARY", "ST_ISRING", "ST_POINTONSURFACE", "ST_RELATE",
+        "TOUCHES", "WITHIN", "X", "Y",
+    ] },
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
+        "ST_MLINEFROMTEXT", "ST_MLINEFROMWKB", "ST_MPOINTFROMTEXT", "ST_MPOINTFROMWKB",
+        "ST_MPOLYFROMTEXT", "ST_MPOLYFROMWKB", "ST_MULTILINESTRINGFROMTEXT",
+        "ST_MULTILINESTRINGFROMWKB", "ST_MULTIPOINTFROMTEXT", "ST_MULTIPOINTFROMWKB",
+        "ST_MULTIPOLYGONFROMTEXT", "ST_MULTIPOLYGONFROMWKB",
+    ] },
+    // MySQL alone.
+    Group { mariadb: None, mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
+        "MBRCOVEREDBY", "MBRCOVERS", "ST_BUFFER_STRATEGY", "ST_MAKEENVELOPE",
+    ] },
+    Group { mariadb: Some((10, 11, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
+        "MBREQUALS",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 11)), until: None, adjacent: false, names: &[
+        "GEOMCOLLECTION", "ST_GEOMCOLLFROMTXT", "ST_NUMINTERIORRING",
+    ] },
+    // Geohashes and validity, late on MariaDB.
+    Group { mariadb: Some((12, 1, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
+        "ST_GEOHASH", "ST_ISVALID", "ST_LATFROMGEOHASH", "ST_LONGFROMGEOHASH",
+        "ST_POINTFROMGEOHASH", "ST_SIMPLIFY", "ST_VALIDATE",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 13)), until: None, adjacent: false, names: &[
+        "ST_LATITUDE", "ST_LONGITUDE", "ST_SWAPXY", "ST_TRANSFORM",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 23)), until: None, adjacent: false, names: &[
+        "ST_FRECHETDISTANCE", "ST_HAUSDORFFDISTANCE",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 24)), until: None, adjacent: false, names: &[
+        "ST_LINEINTERPOLATEPOINT", "ST_LINEINTERPOLATEPOINTS", "ST_POINTATDISTANCE",
+    ] },
+    Group { mariadb: Some((12, 1, 0)), mysql: Some((8, 0, 24)), until: None, adjacent: true, names: &[
+        "ST_COLLECT",
     ] },
 ];
 

@@ -1,33 +1,33 @@
-//! How deep a geometry may become while MariaDB computes it.
+//! Limit for the depth of geometries that MariaDB computes.
 //!
-//! MariaDB 10.11 and 11.8 walk a geometry's bytes by recursion, and 5,000 collections within each other, 9 bytes each, end
-//! the server with all its connections; 2,000 do not. The parser of texts (`ST_GEOMFROMTEXT` and its kin) watches its own
-//! stack. So a statement that calls a spatial function may not make long byte strings where they could reach it.
+//! MariaDB 10.11 and 11.8 walk a geometry's bytes by recursion: 5,000 nested collections of 9 bytes each crash the
+//! server with all its connections; 2,000 do not. The parsers of texts, such as `ST_GEOMFROMTEXT`, check their own
+//! stack. So a statement that calls a spatial function may not build long byte strings that could reach it.
 
-use super::functions;
+use super::functions::{self, SPATIAL};
 use super::lexer::{Token, TokenKind};
 use super::verdict::Refusal;
-use super::{spatial, words};
+use super::words;
 
-/// Longest literal beside a spatial function, in bytes: 910 collections.
+/// Longest literal next to a spatial function, in bytes: 910 collections.
 const MAX_LITERAL: usize = 8 << 10;
 
-/// Most calls that put a collection around another.
+/// Maximum number of calls that nest collections.
 const MAX_COLLECTIONS: usize = 100;
 
-/// Spatial functions of MariaDB beside those of [`spatial`].
+/// Spatial functions of MariaDB that are not in [`SPATIAL`].
 const OTHER_SPATIAL: &[&str] = &["CONTAINS", "OVERLAPS"];
 
-/// The functions that put a collection around any geometry.
+/// Functions that put a collection around any geometry.
 const COLLECTING: &[&str] = &["GEOMCOLLECTION", "GEOMETRYCOLLECTION", "ST_COLLECT"];
 
-/// Words behind which a name may stand for a column of the result.
+/// Words behind which a name may mean a column of the result.
 const BEHIND: &[&str] = &["GROUP", "HAVING", "ORDER", "OVER", "PARTITION", "WINDOW"];
 
 /// Words that begin a table whose values another part of the statement can use.
 const SOURCES: &[&str] = &["JSON_TABLE", "SELECT", "TABLE", "VALUES"];
 
-/// Functions, and words that may stand before a parenthesis, which neither lengthen a text nor cut off its beginning.
+/// Functions, and words that may precede a parenthesis, that neither lengthen a text nor cut off its beginning.
 #[rustfmt::skip]
 pub(super) const BESIDE: &[&str] = &[
     "ABS", "ACOS", "ADDDATE", "ADDTIME", "AGAINST", "ANY", "ASIN", "ATAN", "ATAN2", "AVG", "BIT", "BIT_AND",
@@ -51,11 +51,11 @@ pub(super) const BESIDE: &[&str] = &[
 ];
 
 fn is_spatial(name: &str) -> bool {
-    let mut groups = spatial::GROUPS.iter();
+    let mut groups = SPATIAL.iter();
     groups.any(|group| words::contains(group.names, name)) || words::contains(OTHER_SPATIAL, name)
 }
 
-/// True if the function could make a text long, or leave of one what was inside it.
+/// True if the function could make a long text, or extract the inside of one.
 fn builds(name: &str) -> bool {
     let harmless = words::contains(BESIDE, name) || words::contains(words::RESERVED, name);
     !harmless && functions::groups().any(|group| words::contains(group.names, name))
@@ -63,9 +63,9 @@ fn builds(name: &str) -> bool {
 
 /// A spatial call, or a query within one, whose parenthesis is open.
 struct Call {
-    /// Parentheses around it.
+    /// Number of parentheses around it.
     depth: usize,
-    /// True if it reads a text, by a parser that minds its depth.
+    /// True if it reads a text, by a parser that checks the depth.
     reads_text: bool,
 }
 
@@ -74,18 +74,19 @@ struct Call {
 pub(super) struct Geometry {
     open: Vec<Call>,
     is_spatial: bool,
-    /// A spatial call where a name may stand for a column of the result.
+    /// True after a spatial call in which a name may mean a column of the result.
     is_behind: bool,
     behind: bool,
     sources: usize,
     recursive: bool,
     collections: usize,
-    /// Bytes of the literals that stand side by side, which are one.
+    /// Bytes of adjacent literals, which are one text.
     literal: usize,
     after_as: bool,
-    /// Where the last `|` ended: two of them may join texts.
+    /// End of the last `|`; two of them may join texts.
     pipe_end: Option<usize>,
-    /// The first of each, and where it stands; those inside a call that reads a text do not count.
+    /// First function that builds a text inside and outside of spatial calls, first too long literal and first
+    /// assignment; none of them inside a call that reads a text.
     inside: Option<Found>,
     outside: Option<Found>,
     long: Option<usize>,
@@ -95,7 +96,7 @@ pub(super) struct Geometry {
 type Found = (String, usize);
 
 impl Geometry {
-    /// Takes one token, which has `depth` parentheses around it; `opens` where a parenthesis follows.
+    /// Takes one token, which has `depth` parentheses around it; `opens` if a parenthesis follows.
     pub(super) fn take(&mut self, token: Token, text: &str, depth: usize, opens: bool) {
         let reads_text = self.open.last().is_some_and(|call| call.reads_text);
         let is_literal = matches!(token.kind, TokenKind::Text | TokenKind::Number);
@@ -150,7 +151,7 @@ impl Geometry {
         self.open.push(Call { depth, reads_text });
     }
 
-    /// Takes a call that could make a text long, or leave of one what was inside it.
+    /// Takes a call that could make a long text, or extract the inside of one.
     pub(super) fn build(&mut self, name: &str, at: usize) {
         let place = match self.open.last() {
             Some(call) if call.reads_text => return,

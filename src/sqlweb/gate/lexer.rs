@@ -1,11 +1,9 @@
-//! Bytes to tokens, as the server's own lexer makes them.
+//! Splits bytes into tokens, as the server's own lexer does.
 //!
-//! The rules that decide where a word starts matter most, since a keyword that
-//! the server sees and this lexer does not would get past the gate: `1e1into`,
-//! `1.into` and `'a'into` hold the keyword `INTO`, `t.into`, `1into` and
-//! `@a.into` do not.
+//! The rules for the start of a word matter most, since a keyword that only the server sees would pass the gate:
+//! `1e1into`, `1.into` and `'a'into` contain the keyword `INTO`; `t.into`, `1into` and `@a.into` do not.
 
-use super::words::{Dialect, contains_ignoring_case};
+use super::dialect::{Dialect, contains_ignoring_case};
 
 /// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +14,7 @@ pub(super) enum TokenKind {
     Name,
     /// `` `name` ``, and `"name"` under `ANSI_QUOTES`.
     Quoted,
-    /// A string, with its `N`, `x` or `b`.
+    /// A string, with its prefix `N`, `x` or `b`.
     Text,
     /// A number.
     Number,
@@ -32,15 +30,15 @@ pub(super) enum TokenKind {
     Dot,
     /// `;`
     Semicolon,
-    /// `/*!50000` or `/*M!`: what follows is code on some servers.
+    /// `/*!50000` or `/*M!`, which begins code on some servers.
     ExecutableOpen,
-    /// The `*/` that ends it.
+    /// The `*/` that ends such code.
     ExecutableClose,
     /// `:` other than in `:=`: a label or a placeholder.
     Colon,
     /// Any other sign.
     Operator,
-    /// Something the server would not read either, or that must not be guessed.
+    /// Text that the server would reject, or whose meaning is doubtful.
     Bad(LexError),
 }
 
@@ -86,7 +84,7 @@ impl LexError {
     }
 }
 
-/// A token and where it stands.
+/// A token and its place in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
@@ -94,22 +92,22 @@ pub(super) struct Token {
     pub(super) end: usize,
 }
 
-/// The tokens of a text; comments and space are dropped. Cheap to clone, which is how to look ahead.
+/// The tokens of a text, without comments and space. A clone is cheap, for looking ahead.
 #[derive(Clone)]
 pub(super) struct Lexer<'a> {
     sql: &'a [u8],
-    /// Bytes taken; never more than there are.
+    /// Number of bytes taken.
     at: usize,
     ansi_quotes: bool,
     backslash_escapes: bool,
-    /// MySQL 8.1 and later read $tag$ … $tag$ as a string.
+    /// True for MySQL, which since 8.1 reads $tag$ … $tag$ as a string.
     is_mysql: bool,
-    /// Reads as a console: `/*M!` opens a comment like others on MySQL, and `\g` ends a statement.
+    /// True to read like a console: on MySQL `/*M!` begins an ordinary comment, and `\g` ends a statement.
     is_script: bool,
     in_executable: bool,
-    /// Where the last unquoted word ended: a dot there separates names, also before a digit.
+    /// End of the last unquoted word; a dot there separates names, even before a digit.
     word_end: Option<usize>,
-    /// Where the last separating dot ended: a word there is a name.
+    /// End of the last separating dot; a word there is a name.
     dot_end: Option<usize>,
 }
 
@@ -128,14 +126,14 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// As the server's own console reads a script.
+    /// A lexer that reads a script as the server's console does.
     pub(super) fn of_script(sql: &'a (impl AsRef<[u8]> + ?Sized), dialect: &Dialect) -> Self {
         let mut lexer = Self::new(sql, dialect);
         lexer.is_script = true;
         lexer
     }
 
-    /// The text of a token; nothing where it is not UTF-8.
+    /// The text of a token; empty if it is not UTF-8.
     pub(super) fn text(&self, token: Token) -> &'a str {
         let text = self.sql.get(token.start..token.end);
         let text = text.expect("a token lies within the text");
@@ -147,7 +145,7 @@ impl<'a> Lexer<'a> {
         self.clone().next()
     }
 
-    /// Bytes of the text that were taken.
+    /// Number of bytes taken.
     pub(super) fn taken(&self) -> usize {
         self.at
     }
@@ -166,7 +164,7 @@ impl<'a> Lexer<'a> {
         self.at += rest.iter().position(|&b| !wanted(b)).unwrap_or(rest.len());
     }
 
-    /// Skips space and comments; a fault is a comment that must not be skipped, with its length.
+    /// Skips space and comments; the error is for a comment that must not be skipped, with its length.
     fn skip_blank(&mut self) -> Result<(), (LexError, usize)> {
         loop {
             self.skip_while(is_space);
@@ -181,7 +179,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Line comments end at a line feed alone, not at a carriage return.
+    /// Skips a line comment, which ends only at a line feed, not at a carriage return.
     fn skip_line(&mut self) {
         self.skip_while(|b| b != b'\n');
     }
@@ -243,15 +241,15 @@ impl<'a> Lexer<'a> {
             (b'<' | b'=' | b'>' | b'^' | b'|' | b'~' | b'{' | b'}', _) => {
                 self.take(1, TokenKind::Operator)
             }
-            // A console ends a statement so; a server takes neither.
+            // They end a statement in a console; a server rejects them.
             (b'\\', Some(b'g' | b'G')) if self.is_script => self.take(2, TokenKind::Semicolon),
-            // A quote behind a backslash opens nothing for a console.
+            // In a console a quote behind a backslash begins nothing.
             (b'\\', Some(b'\'' | b'"' | b'`')) => self.take(2, TokenKind::Bad(LexError::Character)),
             _ => self.take(1, TokenKind::Bad(LexError::Character)),
         }
     }
 
-    /// The version number belongs to the opening; the rest is lexed as code.
+    /// Takes the opening with its version number; the rest is lexed as code.
     fn executable(&mut self) -> TokenKind {
         self.in_executable = true;
         self.skip_while(|b| b != b'!');
@@ -288,7 +286,7 @@ impl<'a> Lexer<'a> {
         self.name_from(self.at)
     }
 
-    /// `$tag$ … $tag$`, or a name.
+    /// Takes `$tag$ … $tag$`, or a name.
     fn dollar(&mut self) -> TokenKind {
         let rest = self.rest();
         let tag = 1
@@ -351,7 +349,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `0x1F` or `0b01`; with an upper-case letter, or other letters after it, it is a name.
+    /// Takes `0x1F` or `0b01`; with an upper-case prefix, or followed by other letters, it would be a name.
     fn prefixed_number(&mut self) -> bool {
         let digit: fn(u8) -> bool = match (self.byte(0), self.byte(1)) {
             (Some(b'0'), Some(b'x')) => |b| b.is_ascii_hexdigit(),
@@ -371,7 +369,7 @@ impl<'a> Lexer<'a> {
         true
     }
 
-    /// Takes `e10`, `e+10` or `e-10`, where that is what comes.
+    /// Takes `e10`, `e+10` or `e-10`, if that follows.
     fn exponent(&mut self) -> bool {
         let sign = usize::from(matches!(self.byte(1), Some(b'+' | b'-')));
         if !self.byte(1 + sign).is_some_and(|b| b.is_ascii_digit()) {
@@ -408,7 +406,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Skips to behind the closing quote; false where there is none.
+    /// Skips a quoted text with its closing quote; returns false if there is none.
     fn skip_quoted(&mut self, quote: u8, escapes: bool) -> bool {
         self.at += 1;
         loop {
@@ -451,7 +449,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `@@x`, `@@global.x`, `@@global.cache.x`: names joined by dots that touch them.
+    /// Takes `@@x`, `@@global.x` or `@@global.cache.x`: names joined by dots without space.
     fn system_variable(&mut self) -> TokenKind {
         loop {
             self.skip_while(is_word);
@@ -486,13 +484,13 @@ pub(super) fn is_space(b: u8) -> bool {
     matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
-/// Bytes that may follow `--` for it to start a comment; the end of the text may, too.
+/// True for bytes behind `--` that make it a comment, as the end of the text does.
 fn ends_dashes(b: u8) -> bool {
     is_space(b) || b.is_ascii_control()
 }
 
-/// Bytes of unquoted identifiers; every character beyond ASCII is one, also the
-/// no-break space and the byte-order mark.
+/// True for bytes of unquoted identifiers, and of every character beyond ASCII, even a no-break space or a byte-order
+/// mark.
 fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') || b >= 0x80
 }
@@ -501,15 +499,15 @@ fn is_variable(b: u8) -> bool {
     is_word(b) || b == b'.'
 }
 
-/// MySQL reads quotes inside `/*+ … */`, so that its end may not be where it seems: only plain names may be quoted, which
-/// end before it however they are read. `SET_VAR` changes settings for the statement.
+/// True for an optimizer hint with quotes whose end could be doubtful, or with `SET_VAR`, which changes settings. MySQL
+/// reads quotes inside `/*+ … */`, so only plain names may be quoted, which end before the comment in any reading.
 fn is_doubtful_hint(hint: &str) -> bool {
     let is_plain = |name: &str| {
         name.bytes()
             .all(|b| b.is_ascii_alphanumeric() || b"_$".contains(&b))
     };
     let mut parts = hint.split('`');
-    // Before the first quote, and then in turn inside and outside.
+    // The part before the first quote; then parts are inside and outside in turn.
     parts.next();
     let is_quoted_well = loop {
         match (parts.next(), parts.next()) {

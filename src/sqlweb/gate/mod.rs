@@ -1,44 +1,42 @@
 //! The read-only gate: decides from the text of a statement whether it only reads.
 //!
-//! Layer 2 of the read-only mode. The module is pure: text in, verdict out, no
-//! IO, one pass, no recursion, memory that does not grow with the text.
+//! This is layer 2 of the read-only mode. The module is pure: text in, verdict out, no IO, one pass, no recursion, and
+//! memory that does not grow with the text.
 //!
-//! [`check`] is an allow-list. A statement passes when its kind is on the list
-//! (`SELECT`, `WITH`, `VALUES`, `TABLE`, `SHOW`, `DESCRIBE`, `EXPLAIN` of those,
-//! `USE`, `HELP`), when none of its words can make it write, lock or execute,
-//! and when every function it calls is a built-in one known to be harmless *on
-//! that server*: a name that is built in on MySQL 8 may be a stored function of
-//! somebody's on MariaDB. What cannot be decided is refused.
+//! [`check`] is an allow-list. A statement passes if its kind is on the list (`SELECT`, `WITH`, `VALUES`, `TABLE`,
+//! `SHOW`, `DESCRIBE`, `EXPLAIN` of those, `USE`, `HELP`), if none of its words can make it write, lock or execute, and
+//! if every function it calls is a built-in one known to be harmless *on that server*: a name that is built into MySQL
+//! 8 may be a user's stored function on MariaDB. In doubt a statement is refused.
 //!
-//! The lexer splits a text as the server does under the connection settings
-//! that layer 3 pins: character set `utf8mb4` (so a quote or a backslash is
-//! never half of another character, as it can be in GBK or SJIS) and an
-//! `sql_mode` without the modes that change quoting ([`Dialect`]).
+//! The lexer splits a text as the server does under the connection settings that layer 3 pins: character set `utf8mb4`
+//! (so a quote or a backslash is never half of another character, as it can be in GBK or SJIS) and an `sql_mode`
+//! without the modes that change quoting ([`Dialect`]).
 //!
 //! It fails closed: a broken invariant is a panic, and a panic is a refusal.
 //!
-//! Effects that a text cannot show are left to layer 3: a view or a generated column may
-//! call a function that writes.
+//! Effects that a text cannot show are left to layer 3: a view or a generated column may call a function that writes.
 //!
 //! ```text
-//! lexer    bytes → tokens, comments dropped     split  where statements end
-//! walk     tokens, and what none may be         calls  which "name (" is a call
-//! query, checker  tokens → Passed or Refusal
-//! nesting  how deep a server goes for it        geometry  how deep a geometry it could make
-//! rollup   how many sums it asks for          unprepared  what has no free part
-//! script   the statements of a file, as it comes  console  commands of client programs in it
-//! words, functions, spatial, sys  the lists
+//! lexer           bytes → tokens, without comments
+//! walk            tokens of one statement, with limits for columns, nesting and sums
+//! geometry        limit for the depth of geometries
+//! query, checker  tokens → ReadOnlyStatement or Refusal (verdict)
+//! calls           calls of functions, and the known functions of sys
+//! unprepared      statements that servers cannot prepare
+//! split, script   the statements of a text and of a file (console: commands of client programs in it)
+//! dialect         the server's brand, version and modes
+//! words, functions  lists of words and functions
 //! ```
 
 mod calls;
 mod checker;
 mod console;
+mod dialect;
 mod functions;
 mod geometry;
 mod lexer;
 mod query;
 mod script;
-mod spatial;
 mod split;
 mod unprepared;
 mod verdict;
@@ -48,41 +46,41 @@ mod words;
 use super::catch_panic::catch_panic;
 pub(crate) use calls::known as sys_function;
 pub(crate) use console::{ConsoleCommand, MAX_DELIMITER};
+pub use dialect::Dialect;
 pub(crate) use script::{Script, ScriptForm, ScriptStatement};
 pub use split::{Statements, split};
 pub(crate) use split::{has_semicolon, unended};
 pub use verdict::{CalledFunctions, ReadOnlyStatement, Refusal, StatementKind};
-pub use words::Dialect;
 
-/// Checks one statement. `Ok` names the kind of statement that passed.
+/// Checks one statement; `Ok` has its kind and its calls.
 ///
 /// # Errors
-/// A [`Refusal`] for whatever is not known to only read.
+/// A [`Refusal`] for a statement that is not known to only read.
 pub fn check(sql: &str, dialect: &Dialect) -> Result<ReadOnlyStatement, Refusal> {
     fail_closed(|| checker::check(sql, dialect))
 }
 
-/// A judge that panics has not judged.
+/// Runs `judge`; a panic becomes a refusal.
 fn fail_closed(
     judge: impl FnOnce() -> Result<ReadOnlyStatement, Refusal>,
 ) -> Result<ReadOnlyStatement, Refusal> {
     catch_panic(judge)
 }
 
-/// Names of the built-in functions and words that pass before a parenthesis on
-/// that server, for tests that ask the server whether it knows them.
+/// Names of the built-in functions and words that pass before a parenthesis on that server, for tests that ask the
+/// server for them.
 #[doc(hidden)]
 pub fn names_passed(dialect: &Dialect) -> Vec<&'static str> {
     functions::passed(dialect)
 }
 
-/// Words of that list that no server takes for a function's name, for a test that asks the server.
+/// Words that no server takes for a function's name, for a test that asks the server.
 #[doc(hidden)]
 pub fn names_reserved() -> &'static [&'static str] {
     words::RESERVED
 }
 
-/// Built-in functions that are known and refused, with the reason.
+/// Names of the built-in functions that are refused.
 #[doc(hidden)]
 pub fn names_refused() -> Vec<&'static str> {
     functions::REFUSED.iter().map(|(name, _)| *name).collect()
@@ -105,7 +103,7 @@ mod tests {
         assert!(refusal.reason.contains("failed"), "{refusal}");
     }
 
-    /// Pieces that begin, end and cut in two whatever the lexer knows, in 50,000 orders.
+    /// Combines pieces that begin, end and cut everything that the lexer knows in 50,000 ways.
     #[test]
     fn nothing_that_a_text_can_hold_breaks_an_invariant() {
         const PIECES: [&str; 40] = [
@@ -165,7 +163,7 @@ mod tests {
             let mut dialect = dialects[round % 2].clone();
             dialect.ansi_quotes = next() % 2 == 0;
             dialect.no_backslash_escapes = next() % 4 == 0;
-            // Not by way of `check`, which would contain the panic.
+            // Without `check`, which would contain the panic.
             let _ = checker::check(&text, &dialect);
             for span in split(&text, &dialect) {
                 assert!(text.get(span).is_some(), "{text:?}");

@@ -1,4 +1,4 @@
-//! Queries, and the rest of `SHOW`, word by word.
+//! Checks queries, and the rest of `SHOW`, word by word.
 
 use super::calls::{self, Called, JSON_TABLE, Preceding};
 use super::lexer::{Token, TokenKind};
@@ -20,7 +20,7 @@ impl Walk<'_> {
         Ok(kind)
     }
 
-    /// Leaves `token` behind.
+    /// Makes `token` the previous one.
     pub(super) fn pass(&mut self, token: Token) {
         let is_option = token.kind == TokenKind::Word
             && words::contains(SELECT_OPTIONS, self.lexer.text(token));
@@ -37,8 +37,7 @@ impl Walk<'_> {
         self.previous = Some(token);
     }
 
-    /// The list of common table expressions must be followed by a query:
-    /// MySQL also takes `WITH … DELETE`.
+    /// Scans `WITH`: a query must follow the common table expressions, since MySQL also accepts `WITH … DELETE`.
     pub(super) fn with(&mut self, kind: StatementKind) -> Result<StatementKind, Refusal> {
         let outer = self.depth;
         while let Some(token) = self.next()? {
@@ -67,13 +66,13 @@ impl Walk<'_> {
         self.query(kind)
     }
 
-    /// `) (`: the main query stands in parentheses.
+    /// True at `) (`, where a main query in parentheses begins.
     fn main_query_opens(&self) -> bool {
         self.previous
             .is_some_and(|token| token.kind == TokenKind::Close)
     }
 
-    /// One token of a query.
+    /// Checks one token of a query.
     pub(super) fn part(&mut self, token: Token, statement: &str) -> Result<(), Refusal> {
         if token.kind == TokenKind::Word {
             self.keyword(token, statement)?;
@@ -111,8 +110,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Notes which name `sys` and a dot stand before. A longer name is a function of somebody's package (MariaDB), and
-    /// where names of databases have a case, only this one is the server's own.
+    /// Notes the name behind `sys` and a dot. A longer name is a function of a user's package (MariaDB). With
+    /// case-sensitive names of databases, only the lower-case one is the server's own.
     fn sys(&mut self, token: Token) {
         let is_qualified = self.previous.is_some_and(|p| p.kind == TokenKind::Dot);
         if is_qualified || unquoted(self.lexer.text(token)) != "sys" {
@@ -134,7 +133,7 @@ impl Walk<'_> {
         });
     }
 
-    /// A name that may be a table's.
+    /// Checks a name that may be a table's.
     fn table(&self, token: Token) -> Result<(), Refusal> {
         let name = unquoted(self.lexer.text(token));
         if words::resets(&name) {
@@ -198,7 +197,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// `INSERT(` and `REPLACE(` are string functions.
+    /// True for `INSERT(` and `REPLACE(`, which are string functions.
     fn is_function(&self, token: Token) -> bool {
         self.is_any(Some(token), &["INSERT", "REPLACE"])
             && self
@@ -216,7 +215,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `NEXT VALUE FOR s`; a column `next` under the alias `value` is fine.
+    /// Refuses `NEXT VALUE FOR s`; a column `next` with the alias `value` passes.
     fn sequence_value(&self, statement: &str, token: Token) -> Result<(), Refusal> {
         if !self.is(self.lexer.peek(), "FOR") {
             return Ok(());

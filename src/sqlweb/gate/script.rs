@@ -1,23 +1,23 @@
-//! The statements of a script, one after another, as its bytes come.
+//! Reads the statements of a script one after another while its bytes arrive.
 //!
-//! Beside what the server takes, commands of the client programs are known ([`super::console`]). Behind a `DELIMITER` line
-//! a statement ends at that sign, wherever it stands outside quotes and comments.
+//! Commands of client programs are also recognized ([`super::console`]). After a `DELIMITER` line a statement ends at
+//! that sign anywhere outside quotes and comments.
 
 use std::io::{self, ErrorKind, Read};
 
 use super::console::{Command, ConsoleCommand, command, place};
+use super::dialect::Dialect;
 use super::lexer::is_space;
 use super::split::split;
-use super::words::Dialect;
 
-/// Bytes read ahead before the first statement is given. A browser reads nothing of an answer before it has sent the
-/// whole body, so what it sends at once must find room without it.
+/// Bytes read ahead before the first statement is returned. A browser reads no answer before it has sent the whole
+/// body, so a body of this size must be read before answering.
 const AHEAD: usize = 4 << 20;
 
 /// Bytes read at once.
 const PIECE: usize = 64 << 10;
 
-/// Bytes of statements that are done with, after which they are let go.
+/// Bytes of finished statements after which they are dropped.
 const DONE: usize = 1 << 20;
 
 /// Byte-order mark with which some editors begin a file.
@@ -26,22 +26,23 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Form of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptForm {
-    /// SQL, as client programs read it.
+    /// SQL, read as client programs do.
     Sql,
-    /// A JSON string a line, each a statement.
+    /// One JSON string per line, each a statement.
     Lines,
 }
 
 /// A statement of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ScriptStatement {
-    /// Where it begins, in bytes.
+    /// Its start, in bytes.
     pub(crate) offset: u64,
-    /// The line in which it begins, from 1.
+    /// Line in which it begins, from 1.
     pub(crate) line: u64,
-    /// The text, without what ends it, in whatever character set the session reads it.
+    /// The text without its delimiter, in the session's character set.
     pub(crate) sql: Vec<u8>,
-    /// A sign that was set ended it, so that the server itself finds the statements in it, as with its own console.
+    /// True if a delimiter that was set ended it, so that the server itself finds the statements in it, as with its own
+    /// console.
     pub(crate) is_delimited: bool,
     /// Set if it is a command to this program, which goes to no server.
     pub(crate) command: Option<ConsoleCommand>,
@@ -52,28 +53,28 @@ pub(crate) struct Script<R> {
     source: R,
     form: ScriptForm,
     dialect: Dialect,
-    /// Sign that ends statements.
+    /// Delimiter of statements.
     delimiter: String,
     /// Longest statement, in bytes.
     most: usize,
     text: Vec<u8>,
-    /// Bytes of the text that are done with.
+    /// Number of finished bytes of the text.
     at: usize,
     is_ended: bool,
-    /// Where `at` is in the script.
+    /// Position of `at` in the script.
     offset: u64,
     line: u64,
 }
 
-/// Kind of the beginning of a text.
+/// Beginning of a text, with places in bytes.
 enum TextStart {
-    /// A statement between these bytes, and where what ends it ends.
+    /// A statement: its start, its end, and the end of its delimiter.
     Statement(usize, usize, usize),
-    /// Nothing to run in so many bytes.
+    /// Bytes without anything to run.
     Nothing(usize),
-    /// A command of a client program, where it begins and ends.
+    /// A command of a client program: its start and end.
     Command(Command, usize, usize),
-    /// Its end is not here; begins and ends so far.
+    /// A statement whose end is not here yet: its start, and its end so far.
     Open(usize, usize),
 }
 
@@ -100,23 +101,23 @@ impl<R: Read> Script<R> {
         }
     }
 
-    /// The sign that ends statements now.
+    /// The current delimiter.
     pub(crate) fn delimiter(&self) -> &str {
         &self.delimiter
     }
 
-    /// Where what was not given out begins, in bytes, and its line.
+    /// Start of the rest that was not returned, in bytes, and its line.
     pub(crate) fn rest(&self) -> (u64, u64) {
         (self.offset, self.line)
     }
 
-    /// Reads on as a session of that dialect does.
+    /// Reads on in that dialect.
     pub(crate) fn follow(&mut self, dialect: Dialect) {
         self.dialect = dialect;
     }
 
-    /// The next statement; with `part` not the last one unless it is seen to be whole. Fails where the source does, and at
-    /// a statement that is too long.
+    /// The next statement; for a `part`, without a last one that may continue. Fails if the source fails, and at a
+    /// statement that is too long.
     pub(crate) fn next(&mut self, part: bool) -> io::Result<Option<ScriptStatement>> {
         if self.offset == 0 && self.text.is_empty() {
             self.fill(AHEAD)?;
@@ -125,7 +126,7 @@ impl<R: Read> Script<R> {
             }
         }
         loop {
-            // Where a part ends, a comment, a word or a delimiter may go on.
+            // At the end of a part, a comment, a word or a delimiter may continue.
             let is_whole = self.is_ended && !part;
             let (start, end, taken) = match self.find(is_whole) {
                 TextStart::Nothing(taken) => {
@@ -146,7 +147,7 @@ impl<R: Read> Script<R> {
                     }
                 }
                 TextStart::Open(start, _) if !self.is_ended => {
-                    // Looked at again when there is twice as much, so that a long statement is not read too often.
+                    // Searched again at twice the size, so that a long statement is not searched too often.
                     let open = self.text.len() - self.at;
                     if open > self.most {
                         self.take(start);
@@ -249,7 +250,7 @@ impl<R: Read> Script<R> {
         }
     }
 
-    /// Reads so many bytes more, or to the end.
+    /// Reads `more` bytes, or to the end.
     fn fill(&mut self, more: usize) -> io::Result<()> {
         let mut piece = vec![0; PIECE];
         let mut read = 0;
@@ -271,7 +272,7 @@ impl<R: Read> Script<R> {
             return line_of(text);
         }
         let Some(start) = beginning(text, &self.dialect) else {
-            // A comment that is not closed yet.
+            // The text is an unclosed comment.
             return if is_whole {
                 TextStart::Nothing(text.len())
             } else {
@@ -299,7 +300,7 @@ impl<R: Read> Script<R> {
 }
 
 impl TextStart {
-    /// Moves the places by so many bytes.
+    /// Moves the places by `by` bytes.
     fn moved(self, by: usize) -> Self {
         match self {
             Self::Statement(start, end, taken) => Self::Statement(start + by, end + by, taken + by),
@@ -318,7 +319,7 @@ fn lines(text: &[u8]) -> u64 {
     count(text.iter().filter(|&&byte| byte == b'\n').count())
 }
 
-/// Bytes of `text` without the space at its end.
+/// Number of bytes of `text` without trailing space.
 fn trimmed(text: &[u8]) -> usize {
     let last = text.iter().rposition(|&byte| !is_space(byte));
     last.map_or(0, |last| last + 1)
@@ -333,8 +334,8 @@ fn line_of(text: &[u8]) -> TextStart {
     }
 }
 
-/// Behind space and comments; `None` within a comment that has no end. What a server may execute is no comment. Two dashes
-/// are one here whatever follows them, as in the consoles.
+/// Position behind space and comments; `None` if a comment is not closed. An executable comment is not skipped. Two
+/// dashes begin a comment whatever follows, as in the consoles.
 fn beginning(text: &[u8], dialect: &Dialect) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -354,7 +355,7 @@ fn beginning(text: &[u8], dialect: &Dialect) -> Option<usize> {
     }
 }
 
-/// Bytes of the comment that `text` begins with: 0 where it does not, `usize::MAX` where it does not end.
+/// Bytes of the comment at the beginning of `text`: 0 if there is none, `usize::MAX` if it is not closed.
 fn comment(text: &[u8], dialect: &Dialect) -> usize {
     let is_line = match text {
         [b'#', ..] => true,
@@ -374,7 +375,7 @@ fn line_comment(text: &[u8]) -> usize {
     place(text, b"\n").map_or(usize::MAX, |end| end + 1)
 }
 
-/// As the server sees statements.
+/// Finds a statement by the server's rules.
 fn plain(text: &[u8], dialect: &Dialect, is_ended: bool) -> TextStart {
     let mut statements = split(text, dialect);
     match statements.next_ended() {
@@ -385,7 +386,7 @@ fn plain(text: &[u8], dialect: &Dialect, is_ended: bool) -> TextStart {
     }
 }
 
-/// As client programs do it with a sign that was set: quotes, comments and hints hide it.
+/// Finds a statement by a delimiter that was set, outside quotes, comments and hints, as client programs do.
 fn up_to(text: &[u8], delimiter: &[u8], dialect: &Dialect) -> TextStart {
     let (mut at, mut end) = (0, 0);
     while let Some(&byte) = text.get(at) {
@@ -421,7 +422,7 @@ fn up_to(text: &[u8], delimiter: &[u8], dialect: &Dialect) -> TextStart {
     TextStart::Open(0, end)
 }
 
-/// Bytes of the `$tag$ … $tag$` that `bytes` begins with, as MySQL has it; 0 where it does not.
+/// Bytes of MySQL's `$tag$ … $tag$` at the beginning of `bytes`; 0 if there is none.
 fn dollar_text(bytes: &[u8]) -> usize {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
     let tag = 1 + bytes
@@ -437,7 +438,7 @@ fn dollar_text(bytes: &[u8]) -> usize {
     }
 }
 
-/// Bytes of the quoted text that `bytes` begins with; `usize::MAX` where it does not end.
+/// Bytes of the quoted text at the beginning of `bytes`; `usize::MAX` if it is not closed.
 fn quoted(bytes: &[u8], dialect: &Dialect) -> usize {
     let quote = bytes.first().copied();
     let is_text = quote == Some(b'\'') || quote == Some(b'"') && !dialect.ansi_quotes;
@@ -458,7 +459,7 @@ fn quoted(bytes: &[u8], dialect: &Dialect) -> usize {
 mod tests {
     use super::*;
 
-    /// Gives at most so many bytes at once.
+    /// Returns at most so many bytes at once.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {
@@ -573,7 +574,7 @@ mod tests {
         );
     }
 
-    /// The statements of a text that is sent in parts of so many bytes, what a part leaves with the next.
+    /// Statements of a text that is sent in parts of `size` bytes, each with the rest of the part before.
     fn in_parts(text: &str, size: usize) -> Vec<String> {
         let (mut at, mut most, mut delimiter) = (0, size, ";".to_owned());
         let mut found = Vec::new();

@@ -1,33 +1,32 @@
-//! Where the statements of a text end, as the server sees them.
+//! Splits a text into statements, by the server's rules.
 //!
-//! A semicolon ends a statement unless it stands inside a compound one: `CREATE PROCEDURE … BEGIN …; END`,
-//! `BEGIN NOT ATOMIC …; END`, `IF … THEN …; END IF`. Each block has exactly one `END`, so the open blocks are a stack;
-//! `END`, `BEGIN` and `DO` are names as well, so that they count only where the block can end, begin or go on. In doubt a
-//! text stays together: a server refuses it whole, and no piece of it runs. `DELIMITER` is a word of client programs and
+//! A semicolon ends a statement unless it is inside a compound one: `CREATE PROCEDURE … BEGIN …; END`, `BEGIN NOT
+//! ATOMIC …; END`, `IF … THEN …; END IF`. Each block has exactly one `END`, so the open blocks are a stack. `END`,
+//! `BEGIN` and `DO` can also be names, so they count only where a block can end, begin or continue. In doubt a text is
+//! not split: a server then refuses it whole, and no piece of it runs. `DELIMITER` is a word of client programs and
 //! means nothing here.
 
 use std::ops::Range;
 
+use super::dialect::Dialect;
 use super::lexer::{Lexer, Token, TokenKind};
-use super::words::Dialect;
 
-/// The statements of a text, as byte ranges without the semicolon that ends
-/// them. Empty statements do not count. Lazy, so that asking for the second
-/// one is enough to know that there is more than one.
+/// The statements of a text, as byte ranges without their semicolons and without empty statements. It is lazy, so that
+/// the check for a second one is cheap.
 pub fn split<'a>(sql: &'a (impl AsRef<[u8]> + ?Sized), dialect: &Dialect) -> Statements<'a> {
     Statements {
         lexer: Lexer::of_script(sql, dialect),
     }
 }
 
-/// True if a semicolon stands outside quotes and comments, with something behind it.
+/// True if something follows a semicolon outside quotes and comments.
 pub(crate) fn has_semicolon(sql: &str, dialect: &Dialect) -> bool {
     let mut tokens = Lexer::of_script(sql, dialect);
     tokens.any(|token| token.kind == TokenKind::Semicolon) && tokens.next().is_some()
 }
 
-/// Statements behind the beginning of a block that the text never ends: semicolons with something behind them. 0 if the
-/// text ends as a statement may.
+/// Number of statements behind the beginning of an unended block: semicolons with something behind them. 0 if no block
+/// is open at the end.
 pub(crate) fn unended(sql: &(impl AsRef<[u8]> + ?Sized), dialect: &Dialect) -> usize {
     let mut tokens = Lexer::of_script(sql, dialect);
     let (mut compound, mut behind, mut ends) = (Compound::default(), 0, 0);
@@ -48,7 +47,7 @@ pub struct Statements<'a> {
 }
 
 impl Statements<'_> {
-    /// The next statement and whether it is known to be whole: a semicolon ends it, and not the text.
+    /// The next statement, and true if a semicolon ends it, and not the text.
     pub(super) fn next_ended(&mut self) -> Option<(Range<usize>, bool)> {
         let first = self
             .lexer
@@ -66,7 +65,7 @@ impl Statements<'_> {
         Some((first.start..end, false))
     }
 
-    /// Bytes of the text that were read.
+    /// Number of bytes read.
     pub(super) fn taken(&self) -> usize {
         self.lexer.taken()
     }
@@ -80,15 +79,15 @@ impl Iterator for Statements<'_> {
     }
 }
 
-/// How far a statement is understood.
+/// Stage of reading a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum SplitStage {
-    /// Its first word, or the label before it.
+    /// Before its first word, or after a label.
     #[default]
     Start,
-    /// Behind `CREATE` or `ALTER`: what is created?
+    /// Behind `CREATE` or `ALTER`, before the kind of object.
     Create,
-    /// Behind `PROCEDURE`, `FUNCTION`, `TRIGGER`, `EVENT`: where does the body start?
+    /// Behind `PROCEDURE`, `FUNCTION`, `TRIGGER` or `EVENT`, before the body.
     Head,
     /// In a body or block.
     Body,
@@ -107,43 +106,43 @@ enum Block {
     Cases,
     /// `WHILE` or `FOR`, before its `DO`.
     Loop,
-    /// `REPEAT`; behind its `UNTIL` it is one that may end.
+    /// `REPEAT`, before its `UNTIL`.
     Repeat,
     /// The condition of a `REPEAT`.
     Until,
-    /// Declarations before a `BEGIN`, as Oracle has them.
+    /// Declarations before a `BEGIN`, as in Oracle.
     Declare,
-    /// A `CASE` that is a value: what follows its `THEN` is no statement.
+    /// A `CASE` that is a value, so that no statement follows its `THEN`.
     CaseValue,
 }
 
-/// Follows one statement and knows which blocks are open.
+/// Tracks the open blocks of one statement.
 #[derive(Default)]
 struct Compound {
     stage: SplitStage,
     blocks: Vec<Block>,
     parentheses: usize,
-    /// A statement can start here.
+    /// True if a statement can start here.
     at_statement: bool,
-    /// A value must follow: what comes is a name, whatever it is called.
+    /// True if a value must follow, so that any word is a name.
     at_operand: bool,
-    /// The last token ended a block.
+    /// True if the last token ended a block.
     has_ended: bool,
-    /// In `DECLARE … HANDLER FOR`, before its statement.
+    /// True in `DECLARE … HANDLER FOR`, before its statement.
     in_handler: bool,
-    /// In the head of a routine within a package.
+    /// True in the head of a routine within a package.
     in_routine: bool,
-    /// In `<<label>>`.
+    /// True in `<<label>>`.
     in_label: bool,
-    /// The last token was a name at the beginning of a statement.
+    /// True if the last token was a name at the beginning of a statement.
     may_label: bool,
-    /// The kind of object that is created.
+    /// Kind of the created object.
     created: &'static str,
-    /// The last word, upper case, when the last token was one of those that matter.
+    /// The last token in upper case, if it was one of [`WORDS`].
     last: &'static str,
 }
 
-/// The words that matter here.
+/// Words that this module knows.
 #[rustfmt::skip]
 const WORDS: &[&str] = &[
     "AFTER", "ALTER", "ANALYZE", "AND", "AS", "ATOMIC", "BEFORE", "BEGIN", "BETWEEN", "BY", "CALL", "CASE", "CATALOG",
@@ -167,20 +166,20 @@ const BEFORE_OPERANDS: &[&str] = &[
 /// Words that open a block.
 const OPENERS: &[&str] = &["BEGIN", "IF", "CASE", "LOOP", "REPEAT", "WHILE", "FOR"];
 
-/// Objects that are created with a body, but for a package.
+/// Objects with a body, except packages.
 const ROUTINES: &[&str] = &["FUNCTION", "PROCEDURE", "TRIGGER", "EVENT"];
 
 /// Words in the head of a program behind which a name or a type follows.
 const BEFORE_NAMES: &[&str] = &["EXISTS", "ON", "RETURNS", "FOLLOWS", "PRECEDES"];
 
-/// Objects that are created without a body.
+/// Objects without a body.
 #[rustfmt::skip]
 const BODILESS: &[&str] = &[
     "CATALOG", "DATABASE", "FULLTEXT", "INDEX", "LIBRARY", "LOGFILE", "RESOURCE", "ROLE", "SCHEMA", "SEQUENCE", "SERVER",
     "SPATIAL", "TABLE", "TABLESPACE", "TEMPORARY", "UNDO", "UNIQUE", "USER", "VIEW",
 ];
 
-/// Statements that are a body by themselves.
+/// First words of simple statements, which are a body by themselves.
 #[rustfmt::skip]
 const BODIES: &[&str] = &[
     "ALTER", "ANALYZE", "CALL", "CLOSE", "COMMIT", "CREATE", "DEALLOCATE", "DELETE", "DO", "DROP", "EXECUTE", "FETCH", "FLUSH",
@@ -199,7 +198,7 @@ fn known(token: Token, lexer: &Lexer<'_>) -> &'static str {
 }
 
 impl Compound {
-    /// True if a semicolon is part of the statement. A condition has none: without `THEN` or `DO` no block has begun.
+    /// True if a semicolon is part of the statement. Without `THEN` or `DO` no block has begun.
     fn is_open(&self) -> bool {
         !matches!(self.blocks[..], [] | [Block::Condition | Block::Loop])
     }
@@ -273,8 +272,8 @@ impl Compound {
         }
     }
 
-    /// The body of an event follows `DO`, and that of a trigger `EACH ROW`. Of a routine, parameters stand in parentheses,
-    /// and everything else up to the body is a known set of words, so that the first other one starts the body.
+    /// Reads the head of a program. The body of an event follows `DO`, that of a trigger `EACH ROW`. A routine has its
+    /// parameters in parentheses and then only known words, so the first other one starts the body.
     fn head(&mut self, token: Token, word: &'static str, lexer: &Lexer<'_>) {
         if self.parentheses > 0 || token.kind != TokenKind::Word {
             return;
@@ -316,11 +315,11 @@ impl Compound {
             _ => Block::List,
         };
         match self.blocks.last_mut() {
-            // Of what was declared.
+            // It belongs to the declarations.
             Some(last @ Block::Declare) if word == "BEGIN" => *last = block,
             _ => self.blocks.push(block),
         }
-        // A condition or a name comes first in the others.
+        // In the other blocks a condition or a name comes first.
         self.at_statement = matches!(block, Block::List | Block::Repeat);
     }
 
@@ -360,7 +359,7 @@ impl Compound {
         self.parentheses = 0;
     }
 
-    /// Behind the last condition of a handler its statement starts.
+    /// Reads a condition of a handler, whose statement starts behind the last one.
     fn condition(&mut self, token: Token, word: &str, lexer: &Lexer<'_>) {
         let goes_on = token.kind == TokenKind::Comma
             || matches!(word, "SQLSTATE" | "NOT")
@@ -403,7 +402,8 @@ impl Compound {
         }
     }
 
-    /// True if a word that may be a name is one: a value must follow, or what follows makes it an assignment or a label.
+    /// True if such a word is a name here, since a value must follow, or since the next token makes it an assignment or
+    /// a label.
     fn is_name(&self, word: &str, starts: bool, lexer: &Lexer<'_>) -> bool {
         let sets = lexer.peek().is_some_and(|next| match next.kind {
             TokenKind::Colon => true,
@@ -413,7 +413,7 @@ impl Compound {
         self.at_operand || starts && sets
     }
 
-    /// True if an `END` that starts no statement ends something here.
+    /// True if an `END` in the middle of a statement ends a block here.
     fn ends_value(&self) -> bool {
         matches!(self.blocks.last(), Some(Block::CaseValue | Block::Until))
     }
@@ -426,15 +426,15 @@ impl Compound {
     }
 }
 
-/// True if a `BEGIN` before it begins a transaction.
+/// True if `next` makes the `BEGIN` before it the begin of a transaction.
 fn ends_begin(next: Token, lexer: &Lexer<'_>) -> bool {
     matches!(next.kind, TokenKind::Semicolon | TokenKind::ExecutableClose)
         || known(next, lexer) == "WORK"
-        // SQLite's and SQL Server's; no server takes it, and no block begins so.
+        // SQLite's and SQL Server's form; servers refuse it, and no block begins so.
         || lexer.text(next).eq_ignore_ascii_case("TRANSACTION")
 }
 
-/// True if declarations may follow the `AS` or `IS` that was taken: not behind a value, nor before a text.
+/// True if declarations may follow the `AS` or `IS` that was taken, and not a value or a text.
 fn may_declare(lexer: &Lexer<'_>) -> bool {
     const VALUES: [&str; 6] = ["NULL", "NOT", "TRUE", "FALSE", "UNKNOWN", "DISTINCT"];
     lexer.peek().is_some_and(|next| match next.kind {

@@ -1,19 +1,18 @@
-//! Statements that servers cannot prepare (errno 1295): `HELP`, `SHOW WARNINGS` and its kin, `EXPLAIN FOR CONNECTION`,
-//! `SELECT @@warning_count`.
+//! Statements that servers cannot prepare (errno 1295): `HELP`, `SHOW WARNINGS` and similar ones, `EXPLAIN FOR
+//! CONNECTION`, `SELECT @@warning_count`.
 //!
-//! Preparing is what refuses a second statement in the same text. None of these has a free part, so the text that is
-//! sent is made anew here: of these keywords, of numbers, and of one topic without signs that a server reads as more
-//! than letters.
+//! Preparing refuses a second statement in the same text. None of these statements has a free part, so the text to send
+//! is rebuilt here, from keywords, numbers, and one topic without special characters.
 
 use super::lexer::{Token, TokenKind};
 use super::verdict::{Refusal, StatementKind};
 use super::walk::{Walk, refusal};
 use super::words::unquoted;
 
-/// Formats that `EXPLAIN FORMAT=` may name before `FOR CONNECTION`.
+/// Formats of `EXPLAIN FORMAT=` before `FOR CONNECTION`.
 const FORMATS: &[&str] = &["JSON", "TRADITIONAL", "TREE"];
 
-/// Variables that tell of the statement before.
+/// Variables about the previous statement.
 const COUNTS: &[&str] = &[
     "@@error_count",
     "@@local.error_count",
@@ -24,7 +23,7 @@ const COUNTS: &[&str] = &[
 ];
 
 impl Walk<'_> {
-    /// Behind `SELECT`: notes where one of those variables is all that follows.
+    /// Rebuilds a `SELECT` of only one of [`COUNTS`].
     pub(super) fn count_variable(&mut self) {
         let mut ahead = self.lexer.clone();
         let Some(variable) = ahead.next() else { return };
@@ -36,7 +35,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Behind `HELP`.
+    /// Checks the topic behind `HELP`.
     pub(super) fn help(&mut self) -> Result<StatementKind, Refusal> {
         let token = self.next()?;
         let Some(topic) = token.and_then(|token| self.topic(token)) else {
@@ -64,7 +63,8 @@ impl Walk<'_> {
         (!topic.contains(is_special)).then_some(topic)
     }
 
-    /// Behind `EXPLAIN … FOR CONNECTION`: the plan of what another connection runs, which goes on unharmed.
+    /// Checks the rest of `EXPLAIN … FOR CONNECTION`: the plan of a statement on another connection, which is not
+    /// affected.
     pub(super) fn explain_connection(
         &mut self,
         format: Option<Token>,
@@ -75,7 +75,7 @@ impl Walk<'_> {
         Ok(StatementKind::PlanOfOther)
     }
 
-    /// Behind `SHOW ANALYZE` (MariaDB): the same with what was counted so far.
+    /// Checks the rest of `SHOW ANALYZE` (MariaDB): such a plan with the counts so far.
     pub(super) fn show_analysis(&mut self) -> Result<StatementKind, Refusal> {
         let mut format = None;
         while self.explain_option(&mut format)? {}
@@ -89,7 +89,7 @@ impl Walk<'_> {
         Ok(StatementKind::PlanOfOther)
     }
 
-    /// `FORMAT=name ` of a known name, or nothing.
+    /// `FORMAT=name ` with a known name, or an empty text.
     fn format(&self, format: Option<Token>) -> Result<String, Refusal> {
         let Some(token) = format else {
             return Ok(String::new());
@@ -102,7 +102,7 @@ impl Walk<'_> {
             .ok_or_else(|| refusal("EXPLAIN FORMAT", reason, token.start))
     }
 
-    /// The number of a connection, at the end.
+    /// Takes the number of a connection, at the end.
     fn connection(&mut self, statement: &str) -> Result<u64, Refusal> {
         let token = self.next()?;
         let Some(id) = token.and_then(|token| self.number(token)) else {
@@ -114,7 +114,7 @@ impl Walk<'_> {
         Ok(id)
     }
 
-    /// Behind `SHOW WARNINGS` or `SHOW ERRORS`. The session is a new one to each statement, so there are none.
+    /// Checks the rest of `SHOW WARNINGS` or `SHOW ERRORS`. Each statement has a new session, so there are none.
     pub(super) fn diagnostics(&mut self, what: &str) -> Result<StatementKind, Refusal> {
         if self.take("LIMIT")? {
             self.limit(what)?;
@@ -124,7 +124,7 @@ impl Walk<'_> {
         Ok(StatementKind::Show)
     }
 
-    /// `n`, `n, n` or `n OFFSET n`.
+    /// Takes `n`, `n, n` or `n OFFSET n`.
     fn limit(&mut self, what: &str) -> Result<(), Refusal> {
         loop {
             let token = self.next()?;
@@ -142,7 +142,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Behind `SHOW COUNT`: `(*) WARNINGS` or `(*) ERRORS`.
+    /// Checks `(*) WARNINGS` or `(*) ERRORS` behind `SHOW COUNT`.
     pub(super) fn count_of_diagnostics(&mut self) -> Result<StatementKind, Refusal> {
         let mut is_next = |text: &str| -> Result<bool, Refusal> {
             let token = self.next()?;

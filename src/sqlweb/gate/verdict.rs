@@ -12,26 +12,26 @@ pub struct ReadOnlyStatement {
     pub kind: StatementKind,
     /// Functions that it calls.
     pub calls: CalledFunctions,
-    /// For a statement without a free part, which servers cannot prepare: its text, made anew from what was read.
+    /// Rebuilt text of a statement that servers cannot prepare; see [`super::unprepared`].
     pub rebuilt: Option<String>,
 }
 
 /// The functions that a statement calls, each once. Layer 3 asks the server about each of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CalledFunctions {
-    /// In upper case: built-in functions by the lists here, and keywords before a parenthesis that a server could take
-    /// for a function's name. Somebody may have made a function of such a name.
+    /// Built-in functions of the lists here, and keywords before a parenthesis that a server could take for a
+    /// function's name, in upper case. A user may have created a function of such a name.
     pub built_in: BTreeSet<&'static str>,
-    /// In upper case: functions that are there only while a component of the server supplies them.
+    /// Functions that only a component of the server supplies, in upper case.
     pub supplied: BTreeSet<&'static str>,
-    /// In lower case: functions of the `sys` schema, which are harmless as long as nobody has replaced them.
+    /// Functions of the `sys` schema, in lower case; they are harmless unless somebody has replaced them.
     pub sys: BTreeSet<&'static str>,
-    /// The database that names are looked up in, where it is not the current one (`EXPLAIN FOR SCHEMA`).
+    /// Database in which names are looked up, if it is not the current one (`EXPLAIN FOR SCHEMA`).
     pub database: Option<String>,
 }
 
 impl CalledFunctions {
-    /// True if it calls nothing that the server must be asked about.
+    /// True if there is no function that the server must be asked about.
     pub fn is_empty(&self) -> bool {
         self.built_in.is_empty() && self.supplied.is_empty() && self.sys.is_empty()
     }
@@ -60,8 +60,8 @@ pub enum StatementKind {
     Describe,
     /// `EXPLAIN SELECT …`.
     Explain,
-    /// `EXPLAIN FOR CONNECTION n`, `SHOW EXPLAIN FOR n`, `SHOW ANALYZE FOR n`: the plan of a running statement, with the
-    /// values that it compares. No server checks privileges on its tables.
+    /// `EXPLAIN FOR CONNECTION n`, `SHOW EXPLAIN FOR n`, `SHOW ANALYZE FOR n`: the plan of a running statement, with
+    /// the values that it compares. No server checks privileges on its tables.
     PlanOfOther,
     /// `EXPLAIN ANALYZE SELECT …` (MySQL), `ANALYZE SELECT …` (MariaDB): it runs the query.
     Analyze,
@@ -94,7 +94,7 @@ impl StatementKind {
 pub struct Refusal {
     /// Refused part: `DELETE`, `SELECT … INTO`, `function load_file`.
     pub statement: String,
-    /// Why, and where there is something, what to try.
+    /// Reason, and advice if there is any.
     pub reason: String,
     /// Byte offset into the text.
     pub offset: usize,
@@ -108,7 +108,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// The gate met what it takes for impossible, so it does not know what the statement does.
+/// Refuses a statement at which the gate panicked, since its effect is unknown.
 impl From<Panicked> for Refusal {
     fn from(_: Panicked) -> Self {
         Self {

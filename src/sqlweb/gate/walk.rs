@@ -1,13 +1,29 @@
-//! One statement, walked over token by token: what no statement may hold is refused here.
+//! Walks over one statement token by token, and refuses what no statement may contain: executable comments,
+//! placeholders, and too many columns, levels or sums for a server.
 
+use super::dialect::Dialect;
 use super::geometry::Geometry;
 use super::lexer::{Lexer, Token, TokenKind};
 use super::verdict::{CalledFunctions, Refusal};
-use super::words::Dialect;
 use super::{calls, words};
 
-/// Longest piece of a statement that an error names, in characters: enough to find it again.
+/// Longest piece of a statement in an error, in characters: enough to find it.
 const EXCERPT: usize = 40;
+
+/// Maximum number of columns of one `SELECT`, and of other commas behind it: tables, groups, orders.
+const MAX_COLUMNS: usize = 4_096;
+
+/// Maximum number of nested levels.
+const MAX_LEVELS: usize = 250;
+
+/// Deepest expression, in operators.
+const MAX_DEPTH: usize = 1_000;
+
+/// Maximum number of expressions of one `ROLLUP`, and of sets of one `GROUPING SETS`.
+const MAX_EXPRESSIONS: usize = 64;
+
+/// Maximum number of expressions of one `CUBE`, each of which doubles the sums.
+const MAX_CUBE: usize = 10;
 
 pub(super) fn refusal(statement: &str, reason: &str, offset: usize) -> Refusal {
     Refusal {
@@ -17,7 +33,7 @@ pub(super) fn refusal(statement: &str, reason: &str, offset: usize) -> Refusal {
     }
 }
 
-/// Walks over one statement with one token behind it.
+/// Walk over one statement, which remembers the previous token.
 pub(super) struct Walk<'a> {
     pub(super) lexer: Lexer<'a>,
     pub(super) dialect: &'a Dialect,
@@ -27,17 +43,17 @@ pub(super) struct Walk<'a> {
     pub(super) geometry: Geometry,
     rollups: Rollups,
     select_lists: SelectLists,
-    /// True if only options of `SELECT` stand between that word and here.
+    /// True if only options of `SELECT` are between that word and here.
     pub(super) select_options: bool,
-    /// True if only names and commas stand between `MATCH` and here.
+    /// True if only names and commas are between `MATCH` and here.
     pub(super) match_list: bool,
-    /// Parentheses around each call whose second argument must be a short path.
+    /// Number of parentheses around each call whose second argument must be a short path.
     pub(super) paths: Vec<usize>,
     /// Each `JSON_TABLE` whose parenthesis is open.
     pub(super) json_tables: Vec<JsonTable>,
     /// Each call whose number of arguments matters and whose parenthesis is open.
     pub(super) counted: Vec<CountedCall>,
-    /// Where the name of a function of `sys` stands, behind that word and a dot.
+    /// Place of the name behind `sys` and a dot.
     pub(super) in_sys: Option<usize>,
     pub(super) calls: CalledFunctions,
     /// See [`super::verdict::ReadOnlyStatement::rebuilt`].
@@ -45,24 +61,24 @@ pub(super) struct Walk<'a> {
     pub(super) end: usize,
 }
 
-/// A call that is harmless with so many arguments only.
+/// A call that is harmless only with a certain number of arguments.
 pub(super) struct CountedCall {
-    /// Where the name stands.
+    /// Place of its name.
     pub(super) start: usize,
-    /// Parentheses around it.
+    /// Number of parentheses around it.
     pub(super) depth: usize,
-    /// Commas that have come between its arguments.
+    /// Number of commas between its arguments so far.
     pub(super) commas: usize,
-    /// Commas that there must be.
+    /// Required number of commas.
     pub(super) wanted: usize,
     pub(super) refusal: fn(usize) -> Refusal,
 }
 
-/// A `JSON_TABLE (`, as many within each other as [`Nesting`] allows.
+/// A `JSON_TABLE (`, nested at most as [`Nesting`] allows.
 pub(super) struct JsonTable {
-    /// Where the word stands.
+    /// Place of the word.
     pub(super) start: usize,
-    /// Parentheses around it.
+    /// Number of parentheses around it.
     pub(super) depth: usize,
     /// True if its `COLUMNS` has come.
     pub(super) has_columns: bool,
@@ -91,7 +107,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes the next token; refuses what no statement may hold.
+    /// Takes the next token; refuses one that no statement may contain.
     pub(super) fn next(&mut self) -> Result<Option<Token>, Refusal> {
         let Some(token) = self.lexer.next() else {
             return Ok(None);
@@ -143,7 +159,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Counts arguments; behind the first comma of a call that takes a path, that must follow.
+    /// Counts arguments; checks the path behind the first comma of a call that needs one.
     fn comma(&mut self, comma: Token) -> Result<(), Refusal> {
         if let Some(call) = self.counted.last_mut() {
             call.commas += usize::from(call.depth + 1 == self.depth);
@@ -159,7 +175,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// A call whose end has not come is not known to be harmless.
+    /// Refuses an unended call that is harmless only with certain arguments.
     pub(super) fn nothing_left_open(&self) -> Result<(), Refusal> {
         if let Some(call) = self.counted.first() {
             return Err((call.refusal)(call.start));
@@ -178,7 +194,7 @@ impl<'a> Walk<'a> {
         words.iter().any(|word| self.is(token, word))
     }
 
-    /// Takes the next token when it is that word.
+    /// Takes the next token if it is that word.
     pub(super) fn take(&mut self, word: &str) -> Result<bool, Refusal> {
         let found = self.is(self.lexer.peek(), word);
         if found {
@@ -187,7 +203,7 @@ impl<'a> Walk<'a> {
         Ok(found)
     }
 
-    /// The statement is complete: a semicolon may follow, and nothing behind it.
+    /// Checks that the statement is complete: only semicolons may follow.
     pub(super) fn complete(&mut self) -> Result<(), Refusal> {
         match self.next()? {
             Some(token) if token.kind != TokenKind::Semicolon => {
@@ -202,7 +218,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Nothing but semicolons may follow the one that ends the statement.
+    /// Checks that only semicolons follow the one that ended the statement.
     pub(super) fn nothing_more(&mut self) -> Result<(), Refusal> {
         while let Some(token) = self.next()? {
             if token.kind != TokenKind::Semicolon {
@@ -237,29 +253,24 @@ pub(super) fn excerpt(text: &str) -> String {
     shown
 }
 
-// How many columns a `SELECT` names. Servers take 4,096 at most, and say so when they have built up all that they were
-// given, in some hundred bytes of memory each.
-
-/// Most columns of one `SELECT`, and of what else is in commas behind it: tables, groups, orders.
-const MAX_COLUMNS: usize = 4_096;
-
-/// The `SELECT`s that are open, at most one a level.
+/// Columns of the open `SELECT`s, at most one per level. Servers accept at most 4,096, but refuse more only after
+/// building them all, with some hundred bytes of memory each.
 #[derive(Default)]
-pub(super) struct SelectLists {
+struct SelectLists {
     lists: Vec<SelectList>,
-    /// True if a name follows, whatever the word.
+    /// True behind a dot, where any word is a name.
     after_dot: bool,
 }
 
 struct SelectList {
-    /// Parentheses around it.
+    /// Number of parentheses around it.
     depth: usize,
     commas: usize,
 }
 
 impl SelectLists {
-    /// Takes one token, which has `depth` parentheses around it; false when there are too many columns.
-    pub(super) fn take(&mut self, token: Token, text: &str, depth: usize) -> bool {
+    /// Takes one token, which has `depth` parentheses around it; returns false if there are too many columns.
+    fn take(&mut self, token: Token, text: &str, depth: usize) -> bool {
         let after_dot = std::mem::replace(&mut self.after_dot, token.kind == TokenKind::Dot);
         match token.kind {
             TokenKind::Close => while self.lists.pop_if(|list| list.depth > depth).is_some() {},
@@ -284,23 +295,16 @@ impl SelectLists {
     }
 }
 
-// How deep the server's parser and resolver go for a statement.
-//
-// MariaDB 10.11 and 11.8 end with a stack overflow, with all connections, at 4,500 nested rows and at 3,600 operators in
-// a row in `ORDER BY`; most else they refuse between 300 and 1,000. MySQL 9.7 refuses all of it.
-//
-// A level is what stands in one pair of parentheses, or between `CASE` and `END`. `a + b + c` is as deep as it has
-// operators, `(a + b) + c` as deep as the deepest operand and the operators after it. Lists, and what `AND` and `OR`
-// join, are flat to the servers.
-
-/// Most levels within each other.
-const MAX_LEVELS: usize = 250;
-
-/// Deepest expression, in operators.
-const MAX_DEPTH: usize = 1_000;
-
-/// The levels that are open.
-pub(super) struct Nesting {
+/// Depth of the open levels for the server's parser and resolver.
+///
+/// MariaDB 10.11 and 11.8 crash with a stack overflow, with all connections, at 4,500 nested rows and at 3,600
+/// operators in a row in `ORDER BY`; other things they mostly refuse between 300 and 1,000. MySQL 9.7 refuses all of
+/// it.
+///
+/// A level is one pair of parentheses, or `CASE` and `END`. The depth of `a + b + c` is its number of operators, that
+/// of `(a + b) + c` is that of the deepest operand plus the operators after it. Lists, and operands of `AND` and `OR`,
+/// are flat for the servers.
+struct Nesting {
     levels: Vec<Level>,
     level: Level,
 }
@@ -308,13 +312,13 @@ pub(super) struct Nesting {
 #[derive(Default)]
 struct Level {
     is_case: bool,
-    /// A `BETWEEN` whose `AND` has not come.
+    /// True after a `BETWEEN` whose `AND` has not come.
     between: bool,
-    /// Depth of the operand of `AND` or `OR` that is being read.
+    /// Depth of the current operand of `AND` or `OR`.
     depth: usize,
-    /// Operators that bind less than `AND` or `OR`.
+    /// Number of operators that bind less than `AND` or `OR`.
     loose: usize,
-    /// The deepest expression before.
+    /// Depth of the deepest expression so far.
     deepest: usize,
 }
 
@@ -333,15 +337,15 @@ impl Level {
 }
 
 impl Nesting {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self {
             levels: Vec::new(),
             level: Level::default(),
         }
     }
 
-    /// Takes one token; false when it is too deep.
-    pub(super) fn take(&mut self, token: Token, text: &str) -> bool {
+    /// Takes one token; returns false if it is too deep.
+    fn take(&mut self, token: Token, text: &str) -> bool {
         match token.kind {
             TokenKind::Open => self.open(false),
             TokenKind::Close => {
@@ -385,7 +389,7 @@ impl Nesting {
         self.levels.push(std::mem::replace(&mut self.level, level));
     }
 
-    /// The level becomes an operand of the one around it.
+    /// Closes the level, which becomes an operand of the one around it.
     fn close(&mut self) {
         self.level.end_expression();
         let inner = self.level.deepest;
@@ -395,32 +399,24 @@ impl Nesting {
     }
 }
 
-// Number of sums that `GROUP BY … WITH ROLLUP` and its kin ask for. Servers compute for minutes over some hundred
-// expressions, and cannot be interrupted in it.
-
-/// Most expressions of one `ROLLUP`, and sets of one `GROUPING SETS`.
-const MAX_EXPRESSIONS: usize = 64;
-
-/// Most expressions of one `CUBE`, which doubles the sums with each.
-const MAX_CUBE: usize = 10;
-
-/// A `GROUP BY` whose list may go on.
+/// A `GROUP BY` whose list may continue.
 struct OpenGroupBy {
-    /// Parentheses around its list.
+    /// Number of parentheses around its list.
     depth: usize,
     commas: usize,
-    /// Most expressions: behind `GROUP BY ROLLUP (`, `CUBE (`, `GROUPING SETS (`.
+    /// Maximum number of expressions, behind `GROUP BY ROLLUP (`, `CUBE (` or `GROUPING SETS (`.
     most: usize,
 }
 
-/// The lists that are open, at most one a level.
+/// Lists of the open `GROUP BY`s, at most one per level. For `WITH ROLLUP` and similar ones servers compute sums over
+/// some hundred expressions for minutes, and cannot be interrupted.
 #[derive(Default)]
-pub(super) struct Rollups(Vec<OpenGroupBy>);
+struct Rollups(Vec<OpenGroupBy>);
 
 impl Rollups {
-    /// Takes one token, which has `depth` parentheses around it; `opens` where a parenthesis follows. False when there
-    /// are too many expressions.
-    pub(super) fn take(&mut self, token: Token, text: &str, depth: usize, opens: bool) -> bool {
+    /// Takes one token, which has `depth` parentheses around it; `opens` if a parenthesis follows. Returns false if
+    /// there are too many expressions.
+    fn take(&mut self, token: Token, text: &str, depth: usize, opens: bool) -> bool {
         let is = |word: &str| token.kind == TokenKind::Word && text.eq_ignore_ascii_case(word);
         if is("GROUP") {
             self.0.pop_if(|group| group.depth == depth);

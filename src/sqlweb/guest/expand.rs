@@ -1,4 +1,4 @@
-//! Existing objects of a list of grants: databases are expanded to their tables, and names are those of the server.
+//! Expands a list of grants to existing tables and columns, with the server's names; and lists objects for choosing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,10 +10,10 @@ use crate::sqlweb::catalogue::{literal, text};
 use crate::sqlweb::conn::rows;
 use crate::sqlweb::error::DbError;
 
-/// Tables and views that one guest's account may read: each is a statement at the start.
+/// Maximum number of tables and views for one guest's account; each is a statement at the start.
 const MOST_TABLES: usize = crate::limits::GUEST_TABLES;
 
-/// Columns that a guest may read, by database and table or view; all where there are none.
+/// Columns that a guest may read, by database and table or view; `None` for all columns.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Readable {
     tables: BTreeMap<(String, String), Option<BTreeSet<String>>>,
@@ -21,7 +21,7 @@ pub(super) struct Readable {
     views: BTreeSet<(String, String)>,
 }
 
-/// A table or a view, with the names that the server has for it.
+/// A table or a view, with the server's names.
 struct GrantedTable {
     database: String,
     name: String,
@@ -35,7 +35,7 @@ impl Readable {
             self.tables.insert(key, None);
             return;
         };
-        // Tables that may be read whole stay so.
+        // A table that may be read whole stays so.
         if let Some(known) = self
             .tables
             .entry(key)
@@ -67,30 +67,30 @@ impl Readable {
         self.tables.keys().any(|(known, _)| known == database)
     }
 
-    /// Tells whether columns are listed of a table in the database.
+    /// True if a table in the database is shared only in part.
     pub(super) fn has_parts_in(&self, database: &str) -> bool {
         self.parts().any(|(known, _)| known == database)
     }
 
-    /// The tables of which columns are listed.
+    /// Tables that are shared only in part.
     pub(super) fn parts(&self) -> impl Iterator<Item = &(String, String)> {
         self.tables()
             .filter_map(|(key, columns)| columns.map(|_| key))
     }
 
-    /// The tables and views that may be read whole.
+    /// Tables and views that are shared whole.
     pub(super) fn wholes(&self) -> impl Iterator<Item = &(String, String)> {
         self.tables()
             .filter_map(|(key, columns)| columns.is_none().then_some(key))
     }
 
-    /// The columns that are listed of a table; none where it may be read whole.
+    /// The shared columns of a table; `None` if it is shared whole.
     pub(super) fn columns(&self, database: &str, table: &str) -> Option<&BTreeSet<String>> {
         let key = (database.to_owned(), table.to_owned());
         self.tables.get(&key)?.as_ref()
     }
 
-    /// The only database that it is about.
+    /// The database, if there is only one.
     pub(super) fn only_database(&self) -> Option<&str> {
         let (first, _) = self.tables.keys().next()?;
         let is_first = |(database, _): &(String, String)| database == first;
@@ -107,7 +107,7 @@ impl Readable {
     }
 }
 
-/// Looks up every grant; the first inner error says which is of nothing that is there.
+/// Looks up every grant; the inner error names the first one whose object does not exist.
 pub(super) fn expand(
     conn: &mut Conn,
     grants: &[Grant],
@@ -154,7 +154,7 @@ fn not_there(what: &str) -> NoGuest {
     )
 }
 
-/// The columns as the server calls them: their names are the same in capital and small letters.
+/// The grant's columns with the server's names, which are compared without case.
 fn columns_of(
     conn: &mut Conn,
     grant: &Grant,
@@ -178,7 +178,7 @@ fn columns_of(
     Ok(all.map(Some))
 }
 
-/// True if the server takes table names for the same in capital and small letters.
+/// True if the server compares names of tables without case.
 fn folds_names(conn: &mut Conn) -> Result<bool, DbError> {
     let answer = rows(conn, "SELECT @@lower_case_table_names <> 0")?;
     Ok(answer.first().and_then(|row| text(row, 0)).as_deref() == Some("1"))
@@ -188,7 +188,7 @@ fn is(named: &str, there: &str, folds: bool) -> bool {
     named == there || folds && named.to_lowercase() == there.to_lowercase()
 }
 
-/// The database's tables and views with its own name. Sequences hold no data to read.
+/// Tables and views of the database, with its own name, without sequences.
 fn tables(conn: &mut Conn, database: &str, folds: bool) -> Result<Vec<GrantedTable>, DbError> {
     let listed = rows(
         conn,
@@ -224,7 +224,7 @@ fn columns(conn: &mut Conn, database: &str, table: &str) -> Result<Vec<String>, 
     Ok(listed.iter().filter_map(|row| text(row, 0)).collect())
 }
 
-/// For who picks from a list: the databases that can be lent, the tables of one, the columns of a table.
+/// Names to choose from: the databases that can be shared, the tables of one, or the columns of a table.
 pub(crate) fn objects(conn: &mut Conn, within: &[String]) -> Result<Vec<String>, DbError> {
     match within {
         [database, table, ..] => columns(conn, database, table),
@@ -241,7 +241,7 @@ pub(crate) fn objects(conn: &mut Conn, within: &[String]) -> Result<Vec<String>,
     }
 }
 
-/// Why there is no guest's account.
+/// Reason that there is no guest's account.
 #[derive(Debug)]
 pub(crate) struct NoGuest {
     /// Message.

@@ -1,4 +1,4 @@
-//! How a guest's account is made, and how it ends.
+//! Creates a guest's account, extends it, and ends it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,20 +7,14 @@ use std::time::{Duration, SystemTime};
 use mysql::Conn;
 use zeroize::Zeroizing;
 
-use super::expand::NoGuest;
-use super::expand::{Readable, expand};
-use super::proof;
-use super::proof::ExcessRight;
-use super::records;
-use super::records::Account;
-use super::records::Records;
-use super::sweep;
-use super::sweep::forget;
-use super::views;
-use super::views::PasswordForm;
+use super::account::{self, Account};
+use super::expand::{NoGuest, Readable, expand};
+use super::proof::{self, ExcessRight};
+use super::records::{self, Records};
+use super::statements::{self, PasswordForm};
+use super::sweep::{self, forget};
 use super::views::{View, through, views_for};
-use crate::plugin;
-use crate::plugin::GuestInForce;
+use crate::plugin::{self, GuestInForce};
 use crate::sqlweb::conn::{Connector, DbConn, dialect_of, run_silently};
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::Dialect;
@@ -28,25 +22,26 @@ use crate::sqlweb::options::Options;
 use crate::store::DataDir;
 use crate::sync::Mutex;
 
-/// Longest wait for each answer while the account is made.
+/// Longest wait for each answer while the account is created.
 const TIME_TO_MAKE: Duration = Duration::from_secs(20);
 
-/// Time while it ends: the program has 2 s for its end.
+/// Longest wait for each answer while it ends; the program has 2 s for its end.
 const TIME_TO_END: Duration = Duration::from_millis(1200);
 
-/// Passwords that are tried, where the server's policy refuses one.
+/// Number of passwords to try if the server's policy refuses one.
 const PASSWORDS: usize = 3;
 
 /// `ER_NOT_VALID_PASSWORD`.
 const NOT_VALID_PASSWORD: u16 = 1819;
 
-/// `ER_OPTION_PREVENTS_STATEMENT`: of a MariaDB that checks passwords, and so takes no hash (`strict_password_validation`).
+/// `ER_OPTION_PREVENTS_STATEMENT`, from a MariaDB that checks passwords and so rejects a hash
+/// (`strict_password_validation`).
 const OPTION_PREVENTS: u16 = 1290;
 
 /// An account that is in use.
 pub(crate) struct Guest {
-    /// The account as it is called now, then other names that it may have: while it is renamed, and afterwards where it
-    /// is not known what came of that.
+    /// The account under its current name, and then other names that it may have: while it is renamed, and after a
+    /// rename with unknown result.
     accounts: Mutex<Vec<Account>>,
     owner: Arc<Connector>,
     home: DataDir,
@@ -54,11 +49,11 @@ pub(crate) struct Guest {
     has_ended: AtomicBool,
 }
 
-/// Reason that there is none: it cannot be, or the database failed.
+/// Failure to create a guest's account.
 pub(crate) enum GuestFailure {
-    /// It cannot be.
+    /// It is not possible.
     No(NoGuest),
-    /// The database.
+    /// The database failed.
     Db(DbError),
 }
 
@@ -74,7 +69,7 @@ impl From<DbError> for GuestFailure {
     }
 }
 
-/// Makes the account that `wanted` says, and proves it; with the options of a web client that runs as it.
+/// Creates the `wanted` account and proves it; returns the options of a web client that uses it, too.
 pub(crate) fn begin(
     owner: &Arc<Connector>,
     options: &Options,
@@ -106,7 +101,7 @@ pub(crate) fn begin(
     }
 }
 
-/// The database to begin with: the owner's where the guest may see all that is lent of it, otherwise that of the views.
+/// Initial database: the owner's if it is shared only whole, else that of the views.
 fn database(options: &Options, readable: &Readable, views: Option<&str>) -> Option<String> {
     let own = options.database.as_deref();
     let own = own.filter(|own| readable.has_database(own) && !readable.has_parts_in(own));
@@ -114,7 +109,7 @@ fn database(options: &Options, readable: &Readable, views: Option<&str>) -> Opti
     own.or_else(other).map(str::to_owned)
 }
 
-/// Signs in as the guest; answers the options again.
+/// Signs in as the guest and proves its rights; returns the options.
 fn prove(guest: &Guest, options: Options, readable: &Readable) -> Result<Options, GuestFailure> {
     let options = Arc::new(options);
     let connector = Arc::new(Connector::new(options.clone()));
@@ -171,7 +166,7 @@ struct GuestSpec<'a> {
     wanted: &'a plugin::Guest,
     records: Records,
     server: String,
-    /// Name that the server gives itself.
+    /// The server's name for itself.
     own_name: Option<String>,
 }
 
@@ -182,7 +177,7 @@ impl GuestSpec<'_> {
         sweep::sweep_by_name(&mut conn.driver, &self.records)
     }
 
-    /// An account that may read what is listed; nothing is left of one that cannot be finished.
+    /// Creates an account that may read what is listed; removes everything if that fails.
     fn make(
         &self,
         conn: &mut Conn,
@@ -202,8 +197,8 @@ impl GuestSpec<'_> {
         let views = views_for(conn, &readable, &dialect)??;
         let refused = |error| self.refused(error, &host, &readable, &views);
         if !views.is_empty() {
-            // Refused to an account that could not drop them, although there is no database of that name.
-            let unused = records::new_name(self.wanted.expires);
+            // Fails for an owner that could not drop them later, although there is no such database.
+            let unused = account::new_name(self.wanted.expires);
             sweep::drop_views(conn, &unused).map_err(refused)?;
         }
         let created = self.create(conn, &host, &dialect, !views.is_empty());
@@ -231,15 +226,15 @@ impl GuestSpec<'_> {
         let mut identified = PasswordForm::unlogged(dialect);
         let mut tries = 1;
         loop {
-            let name = records::new_name(self.wanted.expires);
+            let name = account::new_name(self.wanted.expires);
             let account = Account {
                 views: has_views.then(|| name.clone()),
                 host: host.to_owned(),
                 name,
             };
-            let password = records::new_password();
+            let password = account::new_password();
             self.note(&account)?;
-            let create = Zeroizing::new(views::create(
+            let create = Zeroizing::new(statements::create(
                 &account,
                 &password,
                 identified,
@@ -255,7 +250,7 @@ impl GuestSpec<'_> {
                 }
             };
             forget(&self.records, &account);
-            // A server may show what it did not take.
+            // A server may quote the refused text.
             refused.message = refused.message.replace(password.as_str(), "…");
             match refused.code {
                 OPTION_PREVENTS if identified == PasswordForm::ByHash => {
@@ -279,8 +274,8 @@ impl GuestSpec<'_> {
         })
     }
 
-    /// Drops an account that was made or not, as the answer was lost. The server may make it yet: its record stays, and
-    /// the next start looks once more.
+    /// Drops an account that may exist, since the answer was lost. The server may even create it later, so its record
+    /// stays, and the next start looks again.
     fn drop_perhaps_made(&self, account: &Account) {
         let dropped = self
             .owner
@@ -292,7 +287,7 @@ impl GuestSpec<'_> {
         records::leave(account);
     }
 
-    /// Reason that the server made none, with what somebody who may can run.
+    /// Explains the server's refusal, with statements that an administrator can run.
     fn refused(
         &self,
         error: DbError,
@@ -303,10 +298,10 @@ impl GuestSpec<'_> {
         let DbError::Statement(error) = error else {
             return error.into();
         };
-        let told = views::for_an_administrator(host, readable, views);
+        let told = statements::for_an_administrator(host, readable, views);
         let begins_in = match views {
             [] => String::new(),
-            _ => format!(" and the database {}", views::FOR_VIEWS),
+            _ => format!(" and the database {}", statements::FOR_VIEWS),
         };
         NoGuest::new(
             format!(
@@ -321,24 +316,24 @@ impl GuestSpec<'_> {
     }
 }
 
-/// Lets the account read what is lent.
+/// Grants the account the shared tables and views.
 fn lend(
     conn: &mut Conn,
     account: &Account,
     readable: &Readable,
     views: &[View],
 ) -> Result<(), DbError> {
-    for statement in views::lending(account, readable, views) {
+    for statement in statements::lending(account, readable, views) {
         run_silently(conn, &statement)?;
     }
     Ok(())
 }
 
-/// The host part by which the server knows this machine's connections: no other machine may use the account.
+/// The host part of this machine's connections on the server; no other machine may use the account.
 fn own_host(conn: &mut Conn) -> Result<String, GuestFailure> {
     let user = proof::first(conn, "SELECT USER()")?.unwrap_or_default();
     let host = user.rsplit_once('@').map(|(_, host)| host.to_owned());
-    host.filter(|host| records::is_plain_host(host))
+    host.filter(|host| account::is_plain_host(host))
         .ok_or_else(|| {
             NoGuest::new(
                 "the server does not show the host of this connection",
@@ -348,7 +343,8 @@ fn own_host(conn: &mut Conn) -> Result<String, GuestFailure> {
         })
 }
 
-/// Ends an account on a connection of its own, and on one more where that is lost. What fails is done by the next start.
+/// Ends an account on a connection of its own, and on a second one if that is lost. After a failure the next start does
+/// it.
 fn end(owner: &Arc<Connector>, records: &Records, account: &Account, time: Duration) {
     let once = || {
         let mut conn = owner.administer(time)?;
@@ -395,7 +391,7 @@ impl Guest {
         }
     }
 
-    /// Returns what it may read, and until when.
+    /// Returns its numbers of tables and views, and its end.
     pub(crate) fn in_force(&self) -> Arc<GuestInForce> {
         self.in_force.clone()
     }
@@ -415,8 +411,8 @@ impl Guest {
         accounts.first().expect("it has a name").clone()
     }
 
-    /// It ends then and not when it was to; answers its new name, which says so to whoever cleans up. None where it ends
-    /// sooner, or where the database does not do it, so that its end stays as it was.
+    /// Changes its end. Returns its new name, which contains the new end for cleaning up. `None` if the end is earlier,
+    /// which needs no new name, or if the database fails, after which the end is unchanged.
     pub(crate) fn set_end(&self, expires: SystemTime) -> Option<String> {
         if expires <= self.in_force.expires() {
             self.in_force.set_end(expires);
@@ -437,11 +433,12 @@ impl Guest {
         }
     }
 
-    /// The end finds it under both names while this is under way; a kill is cleaned up by both records.
+    /// Renames the account. Meanwhile [`end`](Self::end) knows both names, and so do the records if this process is
+    /// killed.
     fn rename(&self, expires: SystemTime) -> Result<String, String> {
         let (old, records) = (self.account(), Records::of(&self.home));
         let new = Account {
-            name: records::new_name(expires),
+            name: account::new_name(expires),
             host: old.host.clone(),
             views: old.views.clone(),
         };
@@ -451,14 +448,14 @@ impl Guest {
         let renamed = self.owner.administer(TIME_TO_MAKE).and_then(|mut conn| {
             let statement = format!("RENAME USER {} TO {}", old.quoted(), new.quoted());
             run_silently(&mut conn.driver, &statement)?;
-            let expiry = views::password_expiry(expires);
+            let expiry = statements::password_expiry(expires);
             let belt = format!("ALTER USER {} {expiry}", new.quoted());
             sweep::tolerated(run_silently(&mut conn.driver, &belt))
         });
-        // Unlike a refusal, a lost connection leaves it open which name it has: it stays known by both.
+        // After a lost connection, unlike a refusal, its name is unknown, so both names are kept.
         let is_known = matches!(renamed, Ok(()) | Err(DbError::Statement(_)));
-        let set_user = renamed.is_ok() || !is_known && self.is_there(&new);
-        let (kept, gone) = if set_user { (new, old) } else { (old, new) };
+        let is_renamed = renamed.is_ok() || !is_known && self.is_there(&new);
+        let (kept, gone) = if is_renamed { (new, old) } else { (old, new) };
         if is_known {
             forget(&records, &gone);
         }
@@ -466,7 +463,7 @@ impl Guest {
         accounts.retain(|account| *account != kept && !(is_known && *account == gone));
         accounts.insert(0, kept.clone());
         match renamed {
-            Err(error) if !set_user => Err(error.to_string()),
+            Err(error) if !is_renamed => Err(error.to_string()),
             _ => Ok(kept.name),
         }
     }
@@ -479,12 +476,12 @@ impl Guest {
         asked.is_ok()
     }
 
-    /// Locks it, ends its connections, drops it, once; within some seconds. What fails is done by the next start.
+    /// Locks it, ends its connections and drops it, once, within some seconds. After a failure the next start does it.
     pub(crate) fn end(&self) {
         if self.has_ended.swap(true, Ordering::SeqCst) {
             return;
         }
-        // In the order in which it is called so: a name that it has not yet is looked at last.
+        // Its current name comes first, a name that it may get later last.
         let accounts = self.accounts.lock().clone();
         for account in accounts {
             end(&self.owner, &Records::of(&self.home), &account, TIME_TO_END);
@@ -492,8 +489,8 @@ impl Guest {
     }
 }
 
-/// Drops what was left on the database of `options` by processes that were killed, where something is recorded or a guest
-/// is wanted: by the records, and by name what has ended.
+/// Drops accounts that killed processes left on the database of `options`: by the records, and expired ones by name.
+/// Does nothing if there is no record and no guest is wanted.
 pub(crate) fn sweep_left(owner: &Arc<Connector>, options: &Options, home: &DataDir) {
     let (records, server) = (Records::of(home), options.target.to_string());
     records::are_held_by(&options.run_dir);

@@ -1,20 +1,22 @@
-//! A guest's account: a temporary account on the database server that may `SELECT` what is listed and nothing else.
+//! A guest's account: a temporary account on the database server that may only `SELECT` what is listed.
 //!
 //! ```text
-//! record written ─> CREATE USER ─> CREATE DATABASE, VIEW … where columns are listed ─> GRANT SELECT …
-//!      ─> proof: signed in, sees what is listed ─> used by the web client
-//!      every step may be the last: the next start for the same database sweeps by the records (sweep)
-//! the end: locked ─> its connections killed ─> DROP USER ─> DROP DATABASE ─> record removed
+//! write record ─> CREATE USER ─> CREATE DATABASE, VIEW … if columns are listed ─> GRANT SELECT …
+//!      ─> proof: sign in, see only what is listed ─> used by the web client
+//!      after a crash at any step the next start for the same database sweeps by the records (sweep)
+//! at the end: lock ─> kill its connections ─> DROP USER ─> DROP DATABASE ─> remove record
 //! ```
 //!
-//! Tables are granted one by one: a grant on a database would take `_` and `%` of its name for wildcards, and
-//! tables that are made later would come with it. Of a table of which columns are listed it gets a view ([`views`]).
-//! `SHOW VIEW` is never granted: a view's text tells of other tables.
+//! Tables are granted one by one: a grant on a database would take `_` and `%` in its name for wildcards, and would
+//! include later tables. If only columns of a table are listed, the account gets a view ([`views`]). `SHOW VIEW` is
+//! never granted, since a view's text reveals other tables.
 
+mod account;
 mod expand;
 mod lifecycle;
 mod proof;
 mod records;
+mod statements;
 mod sweep;
 mod views;
 

@@ -1,30 +1,30 @@
-//! The proof that a guest's account can read what was listed and nothing else: it signs in and looks around.
+//! Proof that a guest's account can read only what was listed: it signs in and looks around.
 //!
-//! A server may give every account more than it was granted: by mandatory roles (MySQL), by `PUBLIC` (MariaDB), by the
-//! rows of the anonymous user. None of that can be taken away from one account, so such a guest is refused.
+//! A server may give every account more than was granted: by mandatory roles (MySQL), by `PUBLIC` (MariaDB), or by rows
+//! of the anonymous user. None of that can be revoked from a single account, so such a guest is refused.
 
 use mysql::Conn;
 
+use super::account::Account;
 use super::expand::Readable;
-use super::records::Account;
 use crate::sqlweb::catalogue::{identifier, text};
 use crate::sqlweb::conn::{grants, masked, rows};
 use crate::sqlweb::error::DbError;
 
-/// Databases that every account sees; what is in them is the account's own, or public.
+/// Databases that every account sees; their contents are the account's own, or public.
 const FOR_EVERYBODY: [&str; 2] = ["information_schema", "performance_schema"];
 
-/// Databases that installations have made open to everybody.
+/// Databases that installations open to everybody.
 const OFTEN_OPEN: [&str; 2] = ["test", "test_postern"];
 
-/// Advice if no statement is known that helps.
+/// Advice if no helpful statement is known.
 const TAKE_AWAY: &str = "have an administrator revoke it (mandatory_roles of MySQL, grants to PUBLIC of MariaDB, the \
     anonymous user's rows in mysql.db)";
 
-/// `ER_DBACCESS_DENIED_ERROR`: said before it is looked whether there is such a database.
+/// `ER_DBACCESS_DENIED_ERROR`, the answer even for a database that does not exist.
 const DENIED: u16 = 1044;
 
-/// Something that the account could do or see beyond what was listed.
+/// A right of the account beyond the list.
 pub(super) struct ExcessRight {
     pub(super) what: String,
     /// Advice.
@@ -64,8 +64,8 @@ impl ExcessRight {
     }
 }
 
-/// Finds anything the account can do or see beyond what was listed. The connection is of no use after
-/// that: it may be in other roles.
+/// Finds a right of the account beyond the list. The connection cannot be used after that, since it may be in other
+/// roles.
 pub(super) fn more_than_listed(
     conn: &mut Conn,
     account: &Account,
@@ -73,7 +73,7 @@ pub(super) fn more_than_listed(
     is_mariadb: bool,
 ) -> Result<Option<ExcessRight>, DbError> {
     let signed_in = first(conn, "SELECT CURRENT_USER()")?.unwrap_or_default();
-    // The host of an account is kept in small letters.
+    // Servers keep the host of an account in lower case.
     if !signed_in.eq_ignore_ascii_case(&format!("{}@{}", account.name, account.host)) {
         return Ok(Some(ExcessRight::new(
             format!("the server treats it as the account '{signed_in}'"),
@@ -103,8 +103,8 @@ pub(super) fn more_than_listed(
     Ok(None)
 }
 
-/// True if a line of `SHOW GRANTS` is no more than `SELECT` on single tables. That of a role says nothing of itself: what
-/// it may comes in lines of its own.
+/// True if a line of `SHOW GRANTS` allows at most `SELECT` on single tables. A role is allowed, since its rights are in
+/// lines of their own.
 pub(super) fn only_reads(grant: &str) -> bool {
     let grant = masked(grant);
     let Some((privileges, object)) = grant
@@ -120,7 +120,7 @@ pub(super) fn only_reads(grant: &str) -> bool {
     privileges.all(allowed) && !grant.contains(" WITH GRANT OPTION")
 }
 
-/// The first database, column or routine that the account sees and that was not listed.
+/// First database, column or routine that the account sees beyond the list.
 fn seen(conn: &mut Conn, readable: &Readable) -> Result<Option<String>, DbError> {
     let own = |name: &str| {
         FOR_EVERYBODY
@@ -152,7 +152,7 @@ fn seen(conn: &mut Conn, readable: &Readable) -> Result<Option<String>, DbError>
     }))
 }
 
-/// Finds anything that the account can see of tables that it is lent through views, beyond those.
+/// Finds anything that the account can see of tables behind its views, beyond these views.
 pub(super) fn more_than_views(
     conn: &mut Conn,
     readable: &Readable,
@@ -176,7 +176,7 @@ pub(super) fn more_than_views(
     Ok(None)
 }
 
-/// Tries whether the server lets the account read that.
+/// True if the server lets the account read `from`.
 fn reads(conn: &mut Conn, from: &str) -> Result<bool, DbError> {
     match rows(conn, &format!("SELECT 1 FROM {from} LIMIT 0")) {
         Err(DbError::Statement(_)) => Ok(false),
@@ -184,7 +184,7 @@ fn reads(conn: &mut Conn, from: &str) -> Result<bool, DbError> {
     }
 }
 
-/// A database that is not there yet may be open too.
+/// True if the account may use the database, even one that does not exist yet.
 fn is_open(conn: &mut Conn, database: &str) -> Result<bool, DbError> {
     match rows(conn, &format!("USE {}", identifier(database))) {
         Err(DbError::Statement(error)) => Ok(error.code != DENIED),
@@ -192,7 +192,7 @@ fn is_open(conn: &mut Conn, database: &str) -> Result<bool, DbError> {
     }
 }
 
-/// The database that the anonymous user's rows open to every account, asked by whoever may read them.
+/// A database that rows of the anonymous user open to every account; `None` if the owner may not read these rows.
 pub(super) fn open_to_all(conn: &mut Conn) -> Result<Option<String>, DbError> {
     match first(conn, "SELECT Db FROM mysql.db WHERE User = '' LIMIT 1") {
         Err(error) if error.leaves_connection_usable() => Ok(None),

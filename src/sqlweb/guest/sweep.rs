@@ -1,14 +1,13 @@
-//! Guests' accounts, and the databases of their views, that nobody uses any more: dropped by the records of processes that
-//! were killed, and by name those that have ended long ago, whoever made them.
+//! Drops guests' accounts, and the databases of their views, that nobody uses any more: by the records of killed
+//! processes, and long expired ones by name, whoever created them.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 use mysql::Conn;
 
+use super::account::{self, Account, PREFIX};
 use super::proof;
-use super::records;
-use super::records::{Account, PREFIX};
 use super::records::{GRACE, Records};
 use crate::sqlweb::catalogue::{identifier, literal, text};
 use crate::sqlweb::conn::{DbConn, masked, rows, run_silently};
@@ -23,7 +22,16 @@ const NO_SUCH_DATABASE: u16 = 1008;
 /// `ER_CANNOT_USER`: there is no such account.
 const CANNOT_USER: u16 = 1396;
 
-/// Locks the account, ends its connections, and drops it and its views; false where nothing of it is there.
+/// Query for databases with names like ours, only views, and no grants. The grants matter, since the name of a database
+/// does not change when its account is extended.
+const VIEWS_OF_NOBODY: &str = "SELECT SCHEMA_NAME, UNIX_TIMESTAMP() FROM information_schema.SCHEMATA s \
+    WHERE LEFT(SCHEMA_NAME, 8) = 'postern_' \
+    AND NOT EXISTS (SELECT 1 FROM information_schema.TABLES t WHERE t.TABLE_SCHEMA = s.SCHEMA_NAME AND t.TABLE_TYPE <> 'VIEW') \
+    AND NOT EXISTS (SELECT 1 FROM information_schema.ROUTINES r WHERE r.ROUTINE_SCHEMA = s.SCHEMA_NAME) \
+    AND NOT EXISTS (SELECT 1 FROM information_schema.EVENTS e WHERE e.EVENT_SCHEMA = s.SCHEMA_NAME) \
+    AND NOT EXISTS (SELECT 1 FROM mysql.tables_priv p WHERE BINARY p.Db = BINARY s.SCHEMA_NAME)";
+
+/// Locks the account, ends its connections, and drops it and its views; returns false if nothing of it existed.
 pub(super) fn end(conn: &mut Conn, account: &Account) -> Result<bool, DbError> {
     let quoted = account.quoted();
     // Old servers cannot lock, and the account may never have been made.
@@ -40,7 +48,8 @@ pub(super) fn end(conn: &mut Conn, account: &Account) -> Result<bool, DbError> {
     Ok(had_account || had_views)
 }
 
-/// Drops the database of an account's views; false where it is not there. Whoever may not drop it is told so even then.
+/// Drops the database of an account's views; returns false if it did not exist. Without the right to drop it, this
+/// fails even then.
 pub(super) fn drop_views(conn: &mut Conn, database: &str) -> Result<bool, DbError> {
     let drop = format!("DROP DATABASE {}", identifier(database));
     dropped(conn, &drop, NO_SUCH_DATABASE)
@@ -53,7 +62,7 @@ fn dropped(conn: &mut Conn, drop: &str, not_there: u16) -> Result<bool, DbError>
     }
 }
 
-/// Those that this account may see and end: others' statements come to their end by themselves.
+/// Ends the account's connections that the owner may see and end; statements on others end by themselves.
 fn end_connections(conn: &mut Conn, name: &str) -> Result<(), DbError> {
     let ask = |table: &str| format!("SELECT ID FROM {table} WHERE USER = {}", literal(name));
     let listed = match rows(conn, &ask("information_schema.PROCESSLIST")) {
@@ -77,7 +86,7 @@ fn end_connections(conn: &mut Conn, name: &str) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Passes over what the server refuses.
+/// Ignores the server's refusal.
 pub(super) fn tolerated(outcome: Result<(), DbError>) -> Result<(), DbError> {
     match outcome {
         Err(DbError::Statement(_)) => Ok(()),
@@ -85,8 +94,8 @@ pub(super) fn tolerated(outcome: Result<(), DbError>) -> Result<(), DbError> {
     }
 }
 
-/// Drops every account that was left on the server called `server`. What cannot be dropped, or may be on another server
-/// than the one that answers there now, is tried again at the next start.
+/// Drops every account that was left on `server`. One that cannot be dropped, or that may be on another server behind
+/// the same address, is tried again at the next start.
 pub(super) fn sweep_recorded(
     conn: &mut DbConn,
     server: &str,
@@ -130,8 +139,8 @@ pub(super) fn forget(records: &Records, account: &Account) {
     }
 }
 
-/// Drops accounts that have ended by their names and may do nothing but read, then views that no account may read, where
-/// this account may look at the lists.
+/// Drops accounts that have expired by their names and may only read, and then views that no account may read, if the
+/// owner may see the lists.
 pub(super) fn sweep_by_name(conn: &mut Conn, records: &Records) -> Result<(), DbError> {
     let used = records.in_use().unwrap_or_default();
     sweep_accounts(conn, &used)?;
@@ -157,8 +166,8 @@ fn sweep_accounts(conn: &mut Conn, used: &HashSet<String>) -> Result<(), DbError
             },
             of(2).parse().unwrap_or(0),
         );
-        let is_over = records::expiry(&account.name).is_some_and(|at| has_ended(at, now));
-        let may_be_ours = is_over && records::is_plain_host(&account.host);
+        let is_over = account::expiry(&account.name).is_some_and(|at| has_ended(at, now));
+        let may_be_ours = is_over && account::is_plain_host(&account.host);
         if may_be_ours && !used.contains(&account.name) && only_reads(conn, &account)? {
             let ended = end(conn, &account).map(|_| {
                 log::info!("dropped the expired guest account {}", account.name);
@@ -169,15 +178,6 @@ fn sweep_accounts(conn: &mut Conn, used: &HashSet<String>) -> Result<(), DbError
     Ok(())
 }
 
-/// Databases of our making with nothing but views in them, which no account was granted: the name of one whose account
-/// was given a later end does not say so.
-const VIEWS_OF_NOBODY: &str = "SELECT SCHEMA_NAME, UNIX_TIMESTAMP() FROM information_schema.SCHEMATA s \
-    WHERE LEFT(SCHEMA_NAME, 8) = 'postern_' \
-    AND NOT EXISTS (SELECT 1 FROM information_schema.TABLES t WHERE t.TABLE_SCHEMA = s.SCHEMA_NAME AND t.TABLE_TYPE <> 'VIEW') \
-    AND NOT EXISTS (SELECT 1 FROM information_schema.ROUTINES r WHERE r.ROUTINE_SCHEMA = s.SCHEMA_NAME) \
-    AND NOT EXISTS (SELECT 1 FROM information_schema.EVENTS e WHERE e.EVENT_SCHEMA = s.SCHEMA_NAME) \
-    AND NOT EXISTS (SELECT 1 FROM mysql.tables_priv p WHERE BINARY p.Db = BINARY s.SCHEMA_NAME)";
-
 fn sweep_views(conn: &mut Conn, used: &HashSet<String>) -> Result<(), DbError> {
     let listed = match rows(conn, VIEWS_OF_NOBODY) {
         Err(error) if error.leaves_connection_usable() => return Ok(()),
@@ -186,7 +186,7 @@ fn sweep_views(conn: &mut Conn, used: &HashSet<String>) -> Result<(), DbError> {
     for row in listed {
         let name = text(&row, 0).unwrap_or_default();
         let now = text(&row, 1).and_then(|now| now.parse().ok()).unwrap_or(0);
-        let is_over = records::expiry(&name).is_some_and(|at| has_ended(at, now));
+        let is_over = account::expiry(&name).is_some_and(|at| has_ended(at, now));
         if is_over && !used.contains(&name) {
             let ended = drop_views(conn, &name).map(|_| {
                 log::info!("dropped {name}, the database of an expired guest's views");
@@ -197,7 +197,7 @@ fn sweep_views(conn: &mut Conn, used: &HashSet<String>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// By the server's clock, in seconds since 1970, and by ours.
+/// True if an account's end is over by the server's clock, in seconds since 1970, and by ours.
 fn has_ended(at: SystemTime, server_now: u64) -> bool {
     let server_now = SystemTime::UNIX_EPOCH + Duration::from_secs(server_now);
     [server_now, SystemTime::now()]
@@ -205,13 +205,13 @@ fn has_ended(at: SystemTime, server_now: u64) -> bool {
         .all(|now| *now > at + GRACE)
 }
 
-/// True if it may do no more than those that are made here.
+/// True if the account has no more rights than those that are created here.
 fn only_reads(conn: &mut Conn, account: &Account) -> Result<bool, DbError> {
     let shown = match rows(conn, &format!("SHOW GRANTS FOR {}", account.quoted())) {
         Err(error) if error.leaves_connection_usable() => return Ok(false),
         shown => shown?,
     };
-    // Ours have no roles, of which these lines do not say what they may.
+    // Our accounts have no roles, whose rights these lines do not show.
     let is_reading = |grant: String| masked(&grant).contains(" ON ") && proof::only_reads(&grant);
     let mut shown = shown.iter().filter_map(|row| text(row, 0));
     Ok(shown.all(is_reading))

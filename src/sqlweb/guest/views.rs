@@ -1,41 +1,39 @@
-//! The views that a guest reads in place of tables that it is lent some columns of.
+//! Views that a guest reads in place of tables that are shared only in part.
 //!
-//! A server does not keep an account that may `SELECT` some columns of a table from the others: `NATURAL JOIN`, `USING`,
-//! `PARTITION`, `EXPLAIN`, the order of rows and statistics tell of them. Such an account gets nothing of the table, but
-//! a view of exactly these columns, by the same name, in a database that is made for it. The rows of that come in an
-//! order which is of these columns too: that of the primary key where it is all lent, otherwise they are sorted.
+//! A server does not protect the other columns from an account that may `SELECT` some: `NATURAL JOIN`, `USING`,
+//! `PARTITION`, `EXPLAIN`, the order of rows and statistics reveal them. So the account gets no right to the table, but
+//! a view of exactly these columns, with the same name, in a database of its own. Even the order of its rows depends
+//! only on these columns: it is that of the primary key if that is shared, else the rows are sorted.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, SystemTime};
 
 use mysql::Conn;
 
 use super::expand::{NoGuest, Readable};
-use super::records::{Account, native_hash};
 use crate::sqlweb::catalogue::{identifier, literal, text};
 use crate::sqlweb::conn::rows;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::Dialect;
 
-/// The first MariaDB whose hints reach into views, so that none is bound to an index there.
+/// First MariaDB whose hints reach into views, so that no view is bound to an index there.
 const HINTS_REACH_VIEWS: (u16, u16, u16) = (12, 0, 0);
 
-/// Kinds of values that have an order and are short. In that order equal values may differ, as `a` and `A` do: digests
-/// tell those apart, and all others too.
+/// Types whose values are short and have an order. Values that are equal in it may differ, as `a` and `A` do; digests
+/// distinguish them, and all others.
 #[rustfmt::skip]
 const ORDERED: [&str; 22] = [
     "bigint", "binary", "bit", "char", "date", "datetime", "decimal", "double", "enum", "float", "inet4", "inet6", "int",
     "mediumint", "set", "smallint", "time", "timestamp", "tinyint", "varbinary", "varchar", "year",
 ];
 
-/// All rows, said so that no server takes the order of a view for needless.
+/// Limit of all rows, with which no server drops the order of a view.
 const ALL_ROWS: &str = "LIMIT 18446744073709551615";
 
-/// The rows of a table with history that are there now, whatever a statement says of time: a moment that no clock has
-/// reached, and that is one in every time zone.
+/// Only the current rows of a table with history, whatever time a statement names: a moment in the future that exists
+/// in every time zone.
 const WITHOUT_HISTORY: &str = " FOR SYSTEM_TIME AS OF TIMESTAMP'2037-12-31 00:00:00'";
 
-/// One of the views.
+/// A view for a guest.
 pub(super) struct View {
     /// Its name, which is that of the table.
     name: String,
@@ -43,7 +41,7 @@ pub(super) struct View {
     select: String,
 }
 
-/// A table, and what of it is lent.
+/// A table and its shared columns.
 struct ViewSource<'a> {
     database: &'a str,
     table: &'a str,
@@ -51,7 +49,7 @@ struct ViewSource<'a> {
 }
 
 impl View {
-    /// The statement that makes it in `database`. It is the view of the account that makes it.
+    /// The statement that creates it in `database`, with the owner as its definer.
     pub(super) fn create(&self, database: &str) -> String {
         format!(
             "CREATE ALGORITHM = {} SQL SECURITY DEFINER VIEW {}.{} AS {}",
@@ -62,7 +60,7 @@ impl View {
         )
     }
 
-    /// One of all that a table or view has, whatever that is.
+    /// A view of all columns of a table or view.
     fn whole(database: &str, table: &str) -> Self {
         Self {
             name: table.to_owned(),
@@ -76,8 +74,8 @@ impl View {
     }
 }
 
-/// Tables that get a view: all that are lent in part; and, so that all names of those databases are in one place, those
-/// that are lent whole beside them. Some servers take names for the same in capital and small letters: the first has it.
+/// Tables that get a view: those that are shared in part, and those shared whole in the same databases, so that all
+/// names are in one place. Of names that differ only in case, the first gets the view, since some servers ignore case.
 fn viewed(readable: &Readable) -> Vec<&(String, String)> {
     let is_beside = |(database, _): &&(String, String)| readable.has_parts_in(database);
     let wholes = readable.wholes().filter(is_beside);
@@ -86,7 +84,7 @@ fn viewed(readable: &Readable) -> Vec<&(String, String)> {
     readable.parts().chain(wholes).filter(is_first).collect()
 }
 
-/// The views that are needed.
+/// The needed views.
 pub(super) fn views_for(
     conn: &mut Conn,
     readable: &Readable,
@@ -120,7 +118,7 @@ fn two_of_one_name(table: &str) -> NoGuest {
     )
 }
 
-/// Objects that the account may read: the views in `database` in place of what is lent in part.
+/// Objects that the account may read: the views in `database` in place of tables that are shared in part.
 pub(super) fn through(readable: &Readable, database: &str) -> Readable {
     let mut lent = Readable::default();
     for (of, table) in readable.wholes() {
@@ -155,7 +153,7 @@ impl ViewSource<'_> {
         })
     }
 
-    /// The lent columns in the order of the table, and the kind of each.
+    /// The shared columns in the order of the table, with their types.
     fn lent(&self, conn: &mut Conn) -> Result<Vec<(String, String)>, DbError> {
         let sql = self.about("COLUMN_NAME, DATA_TYPE", "COLUMNS");
         let listed = rows(conn, &format!("{sql} ORDER BY ORDINAL_POSITION"))?;
@@ -166,7 +164,7 @@ impl ViewSource<'_> {
             .collect())
     }
 
-    /// Tells whether all ways to read it without its other indexes go along a primary key that is lent.
+    /// True if every read of the table without its other indexes follows a primary key that is shared.
     fn is_in_order_of_lent(&self, conn: &mut Conn, dialect: &Dialect) -> Result<bool, DbError> {
         if dialect.mariadb && dialect.version >= HINTS_REACH_VIEWS {
             return Ok(false);
@@ -204,7 +202,7 @@ impl ViewSource<'_> {
     }
 }
 
-/// An order in which rows stand alike only where nothing that is lent tells them apart.
+/// An order in which rows are equal only if all their shared values are.
 fn order(columns: &[(String, String)]) -> String {
     let ordered = columns
         .iter()
@@ -214,112 +212,6 @@ fn order(columns: &[(String, String)]) -> String {
         .iter()
         .map(|(name, _)| format!("UNHEX(SHA2({}, 256))", identifier(name)));
     plain.chain(digests).collect::<Vec<_>>().join(", ")
-}
-
-const A_DAY: Duration = Duration::from_secs(24 * 3600);
-
-/// How the statement that makes an account says its password.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PasswordForm {
-    /// In clear. MySQL never writes that into its logs, where it puts `<secret>` or a hash.
-    ByPassword,
-    /// By its hash: the logs of MariaDB have every statement as it was sent.
-    ByHash,
-}
-
-impl PasswordForm {
-    /// The way that leaves no password in the server's logs.
-    pub(super) fn unlogged(dialect: &Dialect) -> Self {
-        if dialect.mariadb {
-            Self::ByHash
-        } else {
-            Self::ByPassword
-        }
-    }
-
-    /// The clause; the password has no quote in it.
-    fn by(self, password: &str) -> String {
-        match self {
-            Self::ByPassword => format!("IDENTIFIED BY '{password}'"),
-            Self::ByHash => format!("IDENTIFIED BY PASSWORD '{}'", native_hash(password)),
-        }
-    }
-}
-
-/// Makes the account with the password. Where the server knows it, the password ends after whole days of the account's
-/// life: a belt, should nobody come back to drop it.
-pub(super) fn create(
-    account: &Account,
-    password: &str,
-    identified: PasswordForm,
-    expires: SystemTime,
-    dialect: &Dialect,
-) -> String {
-    let by = identified.by(password);
-    let created = format!("CREATE USER {} {by}", account.quoted());
-    let first_with_expiry = if dialect.mariadb {
-        (10, 4, 3)
-    } else {
-        (5, 7, 6)
-    };
-    if dialect.version < first_with_expiry {
-        return created;
-    }
-    format!("{created} {}", password_expiry(expires))
-}
-
-/// The clause by which the password ends after whole days, when the account has ended.
-pub(super) fn password_expiry(expires: SystemTime) -> String {
-    let left = expires
-        .duration_since(SystemTime::now())
-        .unwrap_or_default();
-    let days = left.as_secs().div_ceil(A_DAY.as_secs()).clamp(1, 65_535);
-    format!("PASSWORD EXPIRE INTERVAL {days} DAY")
-}
-
-/// Lets the account read all of each table, a statement a table. A database's name has no wildcards in those.
-pub(super) fn grants<'a>(
-    account: &'a Account,
-    readable: &'a Readable,
-) -> impl Iterator<Item = String> + 'a {
-    readable.tables().map(|((database, table), _)| {
-        format!(
-            "GRANT SELECT ON {}.{} TO {}",
-            identifier(database),
-            identifier(table),
-            account.quoted()
-        )
-    })
-}
-
-/// Makes the account's views, and lets it read them and all that is lent whole.
-pub(super) fn lending(account: &Account, readable: &Readable, views: &[View]) -> Vec<String> {
-    let Some(database) = &account.views else {
-        return grants(account, readable).collect();
-    };
-    let made = format!("CREATE DATABASE {}", identifier(database));
-    let lent = through(readable, database);
-    std::iter::once(made)
-        .chain(views.iter().map(|view| view.create(database)))
-        .chain(grants(account, &lent))
-        .collect()
-}
-
-/// The database of views in what an administrator may run.
-pub(super) const FOR_VIEWS: &str = "guest_views";
-
-/// Statements that an administrator may run instead, with a name and a password of his own.
-pub(super) fn for_an_administrator(host: &str, readable: &Readable, views: &[View]) -> String {
-    let account = Account {
-        name: "guest".into(),
-        host: host.to_owned(),
-        views: (!views.is_empty()).then(|| FOR_VIEWS.to_owned()),
-    };
-    let created = format!("CREATE USER {} IDENTIFIED BY '…'", account.quoted());
-    let all: Vec<String> = std::iter::once(created)
-        .chain(lending(&account, readable, views))
-        .collect();
-    all.join("; ") + ";"
 }
 
 #[cfg(test)]
@@ -354,48 +246,5 @@ mod tests {
         assert!(lent.has_column("shop", "orders", "x") && lent.has_column("v", "customers", "id"));
         assert!(!lent.has_column("shop", "customers", "id"));
         assert!(lent.has_column("v", "orders", "x") && !lent.has_column("v", "Orders", "x"));
-    }
-
-    fn account() -> Account {
-        Account {
-            name: "g".into(),
-            host: "127.0.0.1".into(),
-            views: None,
-        }
-    }
-
-    #[test]
-    fn names_cannot_leave_their_quotes_and_wildcards_mean_nothing() {
-        let mut readable = Readable::default();
-        readable.add("a_%", "t", None);
-        readable.add("x`y", "t`; DROP TABLE u; -- ", None);
-        let all: Vec<String> = grants(&account(), &readable).collect();
-        assert_eq!(
-            all,
-            [
-                "GRANT SELECT ON `a_%`.`t` TO 'g'@'127.0.0.1'",
-                "GRANT SELECT ON `x``y`.`t``; DROP TABLE u; -- ` TO 'g'@'127.0.0.1'",
-            ]
-        );
-        let told = for_an_administrator("%", &readable, &[]);
-        assert!(told.starts_with("CREATE USER 'guest'@'%' IDENTIFIED BY '…'; GRANT SELECT ON"));
-    }
-
-    #[test]
-    fn the_password_expires_where_the_server_knows_how() {
-        let soon = SystemTime::now() + Duration::from_secs(60);
-        let made = |dialect: &Dialect, expires| {
-            let by = PasswordForm::ByPassword;
-            create(&account(), "p", by, expires, dialect)
-        };
-        let modern = made(&Dialect::mysql((9, 7, 0)), soon);
-        assert!(
-            modern.ends_with(" PASSWORD EXPIRE INTERVAL 1 DAY"),
-            "{modern}"
-        );
-        let later = made(&Dialect::mariadb((11, 8, 0)), soon + 2 * A_DAY);
-        assert!(later.ends_with(" INTERVAL 3 DAY"), "{later}");
-        let old = made(&Dialect::mariadb((10, 3, 0)), soon);
-        assert_eq!(old, "CREATE USER 'g'@'127.0.0.1' IDENTIFIED BY 'p'");
     }
 }

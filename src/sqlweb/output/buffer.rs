@@ -1,4 +1,4 @@
-//! Buffered output of a streamed answer: large writes while rows come fast, prompt ones while they come slowly.
+//! Buffered output of a streamed answer: large writes for fast rows, prompt ones for slow rows.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -6,21 +6,20 @@ use std::time::Duration;
 use rows::PIECE;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Bytes gathered before they are written; large enough that system calls do not show, small enough to hold for each
-/// of 32 statements.
+/// Bytes gathered before they are written: enough to make system calls rare, and few enough for each of 32 statements.
 const FULL: usize = 64 << 10;
 
-/// Time after which even a small buffer is written, so that a person sees rows of a slow statement.
+/// Time after which even a small buffer is written, so that rows of a slow statement are seen.
 const PROMPT: Duration = Duration::from_millis(100);
 
-/// Largest second copy of a result set, in bytes: it lies on the disk of a machine that may be small.
+/// Largest second copy of a result set, in bytes; it is on a disk that may be small.
 const MAX_COPY: usize = 256 << 20;
 
 /// The output buffer of one answer.
 pub(crate) struct OutputBuffer<'a> {
     buffer: Vec<u8>,
     target: &'a mut dyn Write,
-    /// A second copy of what is written, while one is kept.
+    /// A second copy of the output, while one is kept.
     copy: Option<ReplayCopy>,
     flushed_at: Duration,
     untouched: bool,
@@ -28,15 +27,15 @@ pub(crate) struct OutputBuffer<'a> {
 
 struct ReplayCopy {
     file: tempfile::SpooledTempFile,
-    /// Where in the buffer the copy begins: what stands before it is not written yet, and is none of it.
+    /// Start of the copy in the buffer; unwritten bytes before it do not belong to it.
     from: usize,
-    /// Bytes kept so far.
+    /// Number of bytes kept so far.
     size: usize,
 }
 
 impl ReplayCopy {
-    /// With what the buffer holds; nothing where it grows too large or the disk is full: the statement must not fail
-    /// for the copy's sake.
+    /// Adds the buffer to the copy; drops the copy if it grows too large or the disk is full, which must not fail the
+    /// statement.
     fn with(mut self, buffer: &[u8]) -> Option<Self> {
         let more = buffer.get(self.from..);
         let more = more.expect("the copy begins within the buffer");
@@ -58,7 +57,7 @@ impl<'a> OutputBuffer<'a> {
         }
     }
 
-    /// Appends without writing. What is appended between two calls of a `flush_…` should stay near [`PIECE`].
+    /// Appends without writing. Between two calls of `flush_…` about [`PIECE`] bytes may be appended.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
@@ -68,7 +67,7 @@ impl<'a> OutputBuffer<'a> {
         &mut self.buffer
     }
 
-    /// Writes when the buffer is full.
+    /// Writes if the buffer is full.
     pub(crate) fn flush_if_full(&mut self) -> io::Result<()> {
         if self.buffer.len() >= FULL {
             self.flush()?;
@@ -76,7 +75,7 @@ impl<'a> OutputBuffer<'a> {
         Ok(())
     }
 
-    /// Writes when the buffer is full or has waited long enough. Call once a row.
+    /// Writes if the buffer is full or has waited long enough; called once per row.
     pub(crate) fn flush_if_due(&mut self) -> io::Result<()> {
         if self.buffer.len() >= FULL || self.has_waited() {
             self.flush()?;
@@ -93,7 +92,7 @@ impl<'a> OutputBuffer<'a> {
         self.untouched
     }
 
-    /// Writes all that was appended.
+    /// Writes the whole buffer.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -107,7 +106,7 @@ impl<'a> OutputBuffer<'a> {
         Ok(())
     }
 
-    /// Starts to keep a second copy of what follows, in memory up to a point and then in a nameless file in `dir`.
+    /// Starts a second copy of all further output, in memory and, when large, in a nameless file in `dir`.
     pub(crate) fn start_copy(&mut self, dir: &std::path::Path) {
         self.copy = Some(ReplayCopy {
             file: tempfile::spooled_tempfile_in(FULL, dir),
@@ -116,18 +115,18 @@ impl<'a> OutputBuffer<'a> {
         });
     }
 
-    /// Makes the target send its head where no byte was written yet.
+    /// Makes the target send its head even if no byte was written.
     pub(crate) fn write_head(&mut self) -> io::Result<()> {
         self.untouched = false;
         self.target.flush()
     }
 
-    /// Ends the copy and returns it, where it could be kept.
+    /// Ends the copy and returns it, if it could be kept.
     pub(crate) fn end_copy(&mut self) -> Option<tempfile::SpooledTempFile> {
         self.copy.take().map(|kept| kept.file)
     }
 
-    /// Writes a copy that was kept, whole.
+    /// Writes a whole copy.
     pub(crate) fn replay(&mut self, mut copy: tempfile::SpooledTempFile) -> io::Result<()> {
         use std::io::Seek;
         self.flush()?;
@@ -137,7 +136,7 @@ impl<'a> OutputBuffer<'a> {
     }
 }
 
-/// Monotonic time to a few milliseconds, which costs a quarter of the exact one: it is asked for at every row.
+/// Monotonic time to a few milliseconds, which costs a quarter of the exact time and is read at every row.
 fn coarse_now() -> Duration {
     #[cfg(target_os = "linux")]
     let clock = ClockId::MonotonicCoarse;

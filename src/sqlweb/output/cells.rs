@@ -1,7 +1,7 @@
-//! Values as text: what a column's cells look like in JSON and CSV, and what its type is called.
+//! Values as text: the cells of a column in JSON, CSV and SQL, and the names of columns and types.
 //!
-//! The server sends every value of the text protocol as bytes; the column's type, flags and character set decide what
-//! they mean (MySQL protocol documentation, "Column Definition" and "Text Resultset Row").
+//! The server sends every value of the text protocol as bytes; the column's type, flags and character set decide their
+//! meaning (MySQL protocol documentation, "Column Definition" and "Text Resultset Row").
 
 use mysql::Column;
 use mysql::consts::{ColumnFlags, ColumnType};
@@ -18,7 +18,7 @@ const BINARY: u16 = 63;
 fn kind_of(column: &Column) -> Kind {
     use ColumnType as T;
     match column.column_type() {
-        // As the server shows it: the zeros in front are the point of such a column, and no JSON number has them.
+        // Text keeps the leading zeros, which a JSON number cannot have.
         _ if is_zerofill(column) => Kind::Text,
         T::MYSQL_TYPE_TINY
         | T::MYSQL_TYPE_SHORT
@@ -38,13 +38,13 @@ fn is_zerofill(column: &Column) -> bool {
     column.flags().contains(ColumnFlags::ZEROFILL_FLAG) && column.column_type().is_numeric_type()
 }
 
-/// MariaDB sends a BIT's bytes from a column, but decimal digits from an expression such as `MAX(b)`, which has the
-/// binary flag and no column's name.
+/// True if a BIT arrives in decimal digits. MariaDB sends bytes for a column, but digits for an expression such as
+/// `MAX(b)`, which has the binary flag and no column's name.
 fn comes_in_digits(column: &Column) -> bool {
     column.flags().contains(ColumnFlags::BINARY_FLAG) && column.org_name_ref().is_empty()
 }
 
-/// The bytes that hold the declared number of bits, 1 to 64.
+/// Number of bytes for the declared number of bits, 1 to 64.
 fn bit_bytes(column: &Column) -> usize {
     usize::try_from(column.column_length().div_ceil(8)).map_or(8, |bytes| bytes.clamp(1, 8))
 }
@@ -120,7 +120,7 @@ fn string_type(column: &Column, binary: bool) -> &'static str {
     }
 }
 
-/// The four sizes arrive as one wire type; the declared length in bytes tells them apart.
+/// Name of a BLOB's type; its four sizes have one wire type, and differ in the declared length in bytes.
 fn blob_type(length: u32) -> &'static str {
     match length {
         0..=0xff => "TINYBLOB",
@@ -130,7 +130,7 @@ fn blob_type(length: u32) -> &'static str {
     }
 }
 
-/// As [`blob_type`], but the server multiplies the length by the bytes a character can take (up to 4).
+/// Name of a TEXT's type, as [`blob_type`], but the server multiplies the length by the bytes of a character (up to 4).
 fn text_type(length: u32) -> &'static str {
     match length {
         0..=0x3fc => "TINYTEXT",
@@ -140,24 +140,24 @@ fn text_type(length: u32) -> &'static str {
     }
 }
 
-/// The kinds of all of them.
+/// Kinds of the columns' cells.
 pub(crate) fn kinds(columns: &[Column]) -> Vec<Kind> {
     columns.iter().map(kind_of).collect()
 }
 
-/// The columns of one result set, made ready to write its rows.
+/// Columns of one result set, prepared for writing its rows.
 #[derive(Default)]
 pub(crate) struct RowWriter {
     /// The unique names.
     pub(crate) names: Vec<String>,
-    /// How each column's cells are written.
+    /// Kind of each column's cells.
     pub(crate) kinds: Vec<Kind>,
     /// Prefix of each cell: the brace or comma, the name and the colon.
     keys: Vec<Vec<u8>>,
 }
 
 impl RowWriter {
-    /// The record of rows with these columns.
+    /// A writer of rows with these columns.
     pub(crate) fn of(columns: &[Column]) -> Self {
         let names = unique_names(columns);
         let key = |(i, name): (usize, &String)| {
@@ -187,7 +187,7 @@ impl RowWriter {
         Ok(())
     }
 
-    /// Writes the row, with nested JSON in those of the columns that are `nested`, where it is some.
+    /// Writes the row as a JSON object; valid JSON in `nested` columns is nested.
     pub(crate) fn json_nested(
         &self,
         out: &mut OutputBuffer<'_>,
@@ -207,14 +207,14 @@ impl RowWriter {
     }
 }
 
-/// The text of a cell where it is JSON.
+/// The text of a cell, if it is JSON.
 fn json_document(cell: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(cell).ok()?;
     let is_valid = serde_json::from_slice::<serde::de::IgnoredAny>(text.as_bytes()).is_ok();
     is_valid.then_some(text)
 }
 
-/// Line ends stand between the parts of a document, never in a text of it: a row stays one line.
+/// Writes a document in one line; its line ends are never within a text.
 fn nest(out: &mut OutputBuffer<'_>, document: &str) -> std::io::Result<()> {
     for line in document.trim().lines() {
         pieces(out, line.as_bytes(), |out, piece| {
@@ -224,12 +224,12 @@ fn nest(out: &mut OutputBuffer<'_>, document: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// True if `column` holds JSON, as MySQL says; MariaDB has texts.
+/// True if `column` is a JSON column of MySQL; MariaDB's are texts.
 pub(crate) fn is_json(column: &Column) -> bool {
     column.column_type() == ColumnType::MYSQL_TYPE_JSON
 }
 
-/// True if `column`'s values are digits that can stand in a statement as they are.
+/// True if `column`'s values are numbers that need no quotes in a statement.
 pub(crate) fn is_number(column: &Column) -> bool {
     use ColumnType as T;
     let is_decimal = matches!(
@@ -252,7 +252,7 @@ fn json(out: &mut OutputBuffer<'_>, kind: Kind, cell: Option<&[u8]>) -> std::io:
     out.flush_if_full()
 }
 
-/// Writes one value that is not NULL as a CSV field; `null` is what stands for NULL.
+/// Writes one value that is not NULL as a CSV field; `null` is the text for NULL.
 pub(crate) fn csv(
     out: &mut OutputBuffer<'_>,
     kind: Kind,
@@ -271,7 +271,7 @@ pub(crate) fn csv(
     out.flush_if_full()
 }
 
-/// Writes one value as an SQL literal, under a mode that takes backslashes for escapes.
+/// Writes one value as an SQL literal, for a mode in which backslashes escape.
 pub(crate) fn sql(
     out: &mut OutputBuffer<'_>,
     kind: Kind,
@@ -295,14 +295,14 @@ pub(crate) fn sql(
     out.flush_if_full()
 }
 
-/// True for a number as servers write it; whatever else comes in its place must stand in quotes.
+/// True for a number as servers write it; any other text needs quotes.
 fn is_digits(cell: &[u8]) -> bool {
     let is_of_number =
         |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E');
     cell.len() <= PIECE && !cell.starts_with(b"--") && cell.iter().all(is_of_number)
 }
 
-/// Writes a long value, a text with `push`; what of it is not UTF-8 becomes U+FFFD.
+/// Writes a long value, a text with `push`; invalid UTF-8 becomes U+FFFD.
 fn in_pieces(
     out: &mut OutputBuffer<'_>,
     kind: Kind,
@@ -337,7 +337,7 @@ fn pieces(
     Ok(())
 }
 
-/// Column names made unique: a name that stood before gets `_2`, `_3`, … that collides with no other.
+/// Makes column names unique: a repeated name gets `_2`, `_3`, … that collides with no other.
 fn unique_names(columns: &[Column]) -> Vec<String> {
     let names: Vec<String> = columns.iter().map(|c| c.name_str().into_owned()).collect();
     let mut taken: std::collections::HashSet<String> = names.iter().cloned().collect();

@@ -1,4 +1,4 @@
-//! A result set as a file: CSV (RFC 4180), JSON or INSERT statements.
+//! Writes a result set as a file: CSV (RFC 4180), JSON or INSERT statements.
 
 use std::io;
 
@@ -6,8 +6,7 @@ use mysql::Column;
 use rows::Kind;
 
 use super::buffer::OutputBuffer;
-use super::cells;
-use super::cells::RowWriter;
+use super::cells::{self, RowWriter};
 use super::lazy_stream::LazyStream;
 use crate::http::ResponseHead;
 use crate::net::percent::encode;
@@ -15,7 +14,27 @@ use crate::sqlweb::catalogue::identifier;
 use crate::sqlweb::error::ApiError;
 use crate::sqlweb::results::{Done, Flow, RowSink, TextRow};
 
-/// How an export is written.
+/// Longest name of a file, in characters; file systems accept 255 bytes.
+const MAX_NAME: usize = 80;
+
+/// Maximum number of rows of one statement.
+const MAX_ROWS: usize = 500;
+
+/// Bytes of values after which the next statement begins: well below the smallest servers' limit of 1 MiB.
+const MAX_BYTES: usize = 256 << 10;
+
+/// Name of the table if it is unknown.
+const NO_TABLE: &str = "table_name";
+
+/// Statements before the rows, so that values mean the same in any session, a 0 does not mean a new number, and a value
+/// that does not fit is an error.
+const BEFORE: &str = "SET NAMES utf8mb4;\n\
+    SET @postern_sql_mode = @@sql_mode, sql_mode = 'NO_AUTO_VALUE_ON_ZERO,STRICT_ALL_TABLES,ALLOW_INVALID_DATES';\n";
+
+/// Statement behind the rows.
+const AFTER: &str = "SET sql_mode = @postern_sql_mode;\n";
+
+/// Layout of an export.
 pub(crate) struct Layout {
     /// Format.
     pub(crate) format: Format,
@@ -27,11 +46,11 @@ pub(crate) struct Layout {
     pub(crate) bom: bool,
     /// Text for NULL in a CSV.
     pub(crate) null: String,
-    /// The table that INSERT statements name; where there is none, the one that the columns are of.
+    /// Table for INSERT statements; by default that of the columns.
     pub(crate) table: Option<String>,
     /// Columns that INSERT statements leave out, such as generated ones.
     pub(crate) leave_out: Vec<String>,
-    /// Columns of texts whose JSON becomes part of a JSON export, as that of JSON columns does.
+    /// Text columns whose JSON is nested in a JSON export, like that of JSON columns.
     pub(crate) nested: Vec<String>,
 }
 
@@ -52,7 +71,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format of a name as the API has it.
+    /// The format of that name in the API.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "csv" => Some(Self::Csv),
@@ -63,7 +82,7 @@ impl Format {
         }
     }
 
-    /// The media type, and what a file's name ends with.
+    /// The media type and the extension of a file's name.
     fn kind(self) -> (&'static str, &'static str) {
         match self {
             Self::Csv => ("text/csv; charset=utf-8", "csv"),
@@ -73,7 +92,7 @@ impl Format {
         }
     }
 
-    /// The head of the download of a file of that name, without its extension.
+    /// The head of a download; `name` is that of the file without its extension.
     pub(crate) fn head(self, name: &str) -> ResponseHead {
         let (kind, extension) = self.kind();
         ResponseHead::new(200)
@@ -93,10 +112,7 @@ impl Layout {
     }
 }
 
-/// Longest name of a file, in characters: file systems take 255 bytes.
-const MAX_NAME: usize = 80;
-
-/// A name that any file system takes: what separates paths, and what some refuse, is an underscore.
+/// A name for any file system: separators and characters that some refuse become underscores.
 pub(crate) fn file_name(title: &str) -> String {
     let plain = |c: char| {
         if c.is_control() || "\"*/:<>?\\|".contains(c) {
@@ -113,8 +129,8 @@ pub(crate) fn file_name(title: &str) -> String {
     name
 }
 
-/// The value of `Content-Disposition` (RFC 6266 section 4): what is not ASCII stands in a form of its own (RFC 8187), beside
-/// one for those who do not read it.
+/// The value of `Content-Disposition` (RFC 6266 section 4): a name that is not ASCII is also given in the form of RFC
+/// 8187.
 fn attachment(name: &str) -> String {
     let plain = |c: char| match c {
         ' '..='~' if c != '%' => c,
@@ -137,7 +153,7 @@ pub(crate) struct ExportSink<'a> {
     /// Statement that set the session's time zone, if any.
     zone: Option<String>,
     record: RowWriter,
-    /// True for each column whose JSON becomes part of the document.
+    /// True for each column whose JSON is nested.
     nested: Vec<bool>,
     inserts: Inserts,
     sets: usize,
@@ -145,7 +161,7 @@ pub(crate) struct ExportSink<'a> {
 }
 
 impl<'a> ExportSink<'a> {
-    /// Writes to `target`; `zone` is what sets the session's time zone, where anything does.
+    /// Writes to `target`; `zone` is the assignment that sets the session's time zone, if any.
     pub(crate) fn new(
         target: &'a mut LazyStream,
         layout: &'a Layout,
@@ -163,7 +179,7 @@ impl<'a> ExportSink<'a> {
         }
     }
 
-    /// Writes the rest; fails where nothing was returned that could be exported.
+    /// Writes the rest; fails unless the statement returned one result set.
     pub(crate) fn finish(mut self) -> Result<(), ApiError> {
         if self.sets > 1 {
             return Err(ApiError::bad_request(format!(
@@ -182,14 +198,14 @@ impl<'a> ExportSink<'a> {
             Format::Json => self.out.push(b"\n]\n"),
             Format::Sql => self.inserts.finish(&mut self.out),
         }
-        // An empty result without a header is an answer too, whose head must be sent.
+        // For an empty result without a header the head must still be sent.
         self.out
             .write_head()
             .and_then(|()| self.out.flush())
             .map_err(|error| ApiError::internal(format!("cannot write to the client: {error}")))
     }
 
-    /// True for each column whose JSON becomes part of the document.
+    /// True for each column whose JSON is nested.
     fn nested(&self, columns: &[Column]) -> Vec<bool> {
         let names = self.record.names.iter().zip(columns);
         let is_nested = |(name, column): (&String, &Column)| {
@@ -256,7 +272,7 @@ impl RowSink for ExportSink<'_> {
     fn begin(&mut self, columns: &[Column]) -> io::Result<()> {
         self.sets += 1;
         if self.sets > 1 {
-            // One file cannot hold two tables: it fails at its end, to which a procedure must come.
+            // One file cannot contain two tables; it fails at its end, since a procedure must run to its end.
             return Ok(());
         }
         self.record = RowWriter::of(columns);
@@ -296,29 +312,12 @@ impl RowSink for ExportSink<'_> {
     fn done(&mut self, _done: Done) {}
 }
 
-/// Rows of one statement at most.
-const MAX_ROWS: usize = 500;
-
-/// Bytes of one statement's values from where on the next one begins: well below what the smallest servers take, 1 MiB.
-const MAX_BYTES: usize = 256 << 10;
-
-/// Where nothing says which table the rows are of.
-const NO_TABLE: &str = "table_name";
-
-/// Statements before the rows: values mean the same whatever session reads them, 0 is no wish for a new number, and
-/// what does not fit is an error.
-const BEFORE: &str = "SET NAMES utf8mb4;\n\
-    SET @postern_sql_mode = @@sql_mode, sql_mode = 'NO_AUTO_VALUE_ON_ZERO,STRICT_ALL_TABLES,ALLOW_INVALID_DATES';\n";
-
-/// Statement behind the rows.
-const AFTER: &str = "SET sql_mode = @postern_sql_mode;\n";
-
 /// The statements of one result set.
 #[derive(Default)]
 pub(super) struct Inserts {
     /// Beginning of each statement.
     head: Vec<u8>,
-    /// The columns that are written: where, how, and whether as digits.
+    /// Written columns: position, kind, and true for numbers.
     columns: Vec<(usize, Kind, bool)>,
     rows: usize,
     bytes: usize,
@@ -327,8 +326,8 @@ pub(super) struct Inserts {
 }
 
 impl Inserts {
-    /// Begins a file of rows for `table`, or the one that the columns are of. Columns that are called as one of `left_out`,
-    /// in the table or here, are not written. `zone` is what set the session's time zone, where anything did.
+    /// Begins a file of rows for `table`, by default that of the columns. Columns named in `left_out`, by their name in
+    /// the table or here, are not written. `zone` is the assignment that set the session's time zone, if any.
     pub(super) fn begin(
         out: &mut OutputBuffer<'_>,
         columns: &[Column],
@@ -397,7 +396,7 @@ impl Inserts {
     }
 }
 
-/// The one table that all columns are of.
+/// The table of all columns, or [`NO_TABLE`].
 fn source(columns: &[Column]) -> String {
     let first = columns.first().map(Column::org_table_str);
     let table = first.unwrap_or_default();

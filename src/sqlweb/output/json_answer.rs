@@ -1,7 +1,7 @@
 //! The streamed JSON answer of `POST /api/query`.
 //!
-//! The document is written as rows come; `code` is its last member, so that a failure after rows were sent still ends
-//! the same valid document:
+//! The document is written while rows come; `code` is its last member, so that it stays valid even if the statement
+//! fails after rows were sent:
 //!
 //! ```text
 //! {"data":{"columns":…,"types":…,"rows":[…],"count":N,"truncated":…,"results":[…],"duration":…,…},"code":200}
@@ -19,10 +19,9 @@ use serde_json::{Map, Value, json};
 
 use super::buffer::OutputBuffer;
 use super::cells::{self, RowWriter};
-use crate::sqlweb::results::{Done, TextRow, Warning};
-use crate::sqlweb::results::{Flow, RowSink};
+use crate::sqlweb::results::{Done, Flow, RowSink, TextRow, Warning};
 
-/// Where the answer is in its document.
+/// Position in the document.
 enum JsonPosition {
     /// Nothing is written yet.
     Start,
@@ -54,8 +53,8 @@ pub(crate) struct AnswerEnd<'a> {
     warnings: &'a [Warning],
 }
 
-/// How the statement ended: its warnings, and whether the session is in a transaction now; or the members of a failure
-/// that follow `data`.
+/// Result of the statement: its warnings, and true if the session is in a transaction now; or the members of a failure,
+/// which follow `data`.
 pub(crate) type Ended<'a> = Result<(&'a [Warning], bool), Map<String, Value>>;
 
 /// Writes the answer.
@@ -63,11 +62,11 @@ pub(crate) struct JsonAnswer<'a> {
     out: OutputBuffer<'a>,
     position: JsonPosition,
     limit: Option<u64>,
-    /// Directory for the copy of a first set, when the statement can return several.
+    /// Directory for the copy of the first set, if the statement can return several.
     several: Option<&'a Path>,
     started: Instant,
     record: RowWriter,
-    /// How the present set begins.
+    /// Beginning of the current set.
     head: String,
     count: u64,
     done: Done,
@@ -94,7 +93,7 @@ impl<'a> JsonAnswer<'a> {
         }
     }
 
-    /// True if nothing was sent yet, so that a failure can still have a status of its own.
+    /// True if nothing was sent yet, so that a failure can have a status of its own.
     pub(crate) fn is_untouched(&self) -> bool {
         self.out.is_untouched()
     }
@@ -135,7 +134,7 @@ impl<'a> JsonAnswer<'a> {
         self.out.push(b"}");
     }
 
-    /// The members of an object without its braces.
+    /// Writes the members of an object without its braces.
     fn push_members(&mut self, object: &Value) {
         let text = object.to_string();
         let inner = text.strip_prefix('{').and_then(|t| t.strip_suffix('}'));
@@ -151,7 +150,7 @@ impl<'a> JsonAnswer<'a> {
         self.out.push(self.head.as_bytes());
     }
 
-    /// Begins `results` with the first set as it was sent, or, where no copy of it could be kept, without its rows.
+    /// Begins `results` with the first set as it was sent, or without its rows if no copy could be kept.
     fn repeat_first_set(&mut self) -> io::Result<()> {
         self.out.flush()?;
         let copy = self.out.end_copy();
@@ -199,7 +198,7 @@ impl RowSink for JsonAnswer<'_> {
                 self.position = JsonPosition::Rows(n + 1);
             }
         }
-        // Not written before a row: a failure until then still gets a status of its own.
+        // Not written before a row, so that a failure until then has a status of its own.
         self.push_columns(columns);
         Ok(())
     }
@@ -233,7 +232,7 @@ impl RowSink for JsonAnswer<'_> {
     }
 }
 
-/// Elapsed time as the specification shows it: a number and `ms`.
+/// Elapsed time in the specified form: a number and `ms`.
 pub(crate) fn duration(since: Instant) -> String {
     format!("{:.3}ms", since.elapsed().as_secs_f64() * 1000.0)
 }

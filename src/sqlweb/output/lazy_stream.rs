@@ -1,4 +1,4 @@
-//! A streamed answer whose head is sent with its first byte, so that a failure before it can be answered otherwise.
+//! A streamed answer whose head is sent with its first byte, so that an earlier failure can have another answer.
 
 use std::io::{self, Seek, Write};
 use std::path::Path;
@@ -7,19 +7,19 @@ use tempfile::SpooledTempFile;
 
 use crate::http::{Request, Response, ResponseHead, Stream};
 
-/// Bytes held back in memory; more lie in a file.
+/// Bytes held back in memory; more are held in a file.
 const HELD_IN_MEMORY: usize = 64 << 10;
 
-/// Largest answer that is held back, in bytes: it lies on the disk of a machine that may be small.
+/// Largest answer that is held back, in bytes; it is on a disk that may be small.
 const MAX_HELD: u64 = 256 << 20;
 
-/// The answer of one request: not begun, or a stream.
+/// The answer to one request.
 pub(crate) enum LazyStream {
-    /// Nothing is sent.
+    /// Nothing was sent.
     Waiting(Box<Request>, ResponseHead),
-    /// Nothing is sent, and what is written is held back.
-    HeldState(Box<Request>, ResponseHead, SpooledTempFile),
-    /// The head is sent.
+    /// Nothing was sent, and the output is held back.
+    Held(Box<Request>, ResponseHead, SpooledTempFile),
+    /// The head was sent.
     Begun(Stream),
     /// The stream could not be begun.
     Broken,
@@ -31,16 +31,16 @@ impl LazyStream {
         Self::Waiting(Box::new(request), head)
     }
 
-    /// As above, held back up to 256 MiB until it is finished, so that a failure can be answered otherwise until then. It
-    /// lies in memory up to a point and then in a nameless file in `dir`.
+    /// Like [`new`](Self::new), but held back up to 256 MiB until it is finished, so that a failure until then can have
+    /// another answer. It is held in memory and, when large, in a nameless file in `dir`.
     pub(crate) fn held(request: Request, head: ResponseHead, dir: &Path) -> Self {
         let file = tempfile::spooled_tempfile_in(HELD_IN_MEMORY, dir);
-        Self::HeldState(Box::new(request), head, file)
+        Self::Held(Box::new(request), head, file)
     }
 
     /// Ends a stream cleanly.
     pub(crate) fn finish(mut self) {
-        if let Self::HeldState(..) = self
+        if let Self::Held(..) = self
             && let Err(error) = self.begun()
         {
             log::debug!("cannot send an answer: {error}");
@@ -52,16 +52,16 @@ impl LazyStream {
         }
     }
 
-    /// Answers otherwise where nothing was sent; else breaks the transfer off, so that it is seen to have failed.
+    /// Sends `response` if nothing was sent; else breaks the transfer off, so that the client notices the failure.
     pub(crate) fn fail(self, response: Response) {
-        if let Self::Waiting(request, _) | Self::HeldState(request, ..) = self {
+        if let Self::Waiting(request, _) | Self::Held(request, ..) = self {
             request.respond(response);
         }
     }
 
-    /// Holds `more` back too, where it is held back and there is room; what is held goes out now where there is none.
+    /// Holds `more` back; returns false if nothing is held back or there is no room, so that it must be sent.
     fn hold(&mut self, more: &[u8]) -> io::Result<bool> {
-        let Self::HeldState(_, _, file) = self else {
+        let Self::Held(_, _, file) = self else {
             return Ok(false);
         };
         let at = file.stream_position()?;
@@ -75,10 +75,10 @@ impl LazyStream {
     }
 
     fn begun(&mut self) -> io::Result<&mut Stream> {
-        if let Self::Waiting(..) | Self::HeldState(..) = self {
+        if let Self::Waiting(..) | Self::Held(..) = self {
             *self = match std::mem::replace(self, Self::Broken) {
                 Self::Waiting(request, head) => Self::Begun(request.stream(head)?),
-                Self::HeldState(request, head, mut file) => {
+                Self::Held(request, head, mut file) => {
                     let mut stream = request.stream(head)?;
                     file.rewind()?;
                     io::copy(&mut file, &mut stream)?;
@@ -103,7 +103,7 @@ impl Write for LazyStream {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if let Self::HeldState(..) = self {
+        if let Self::Held(..) = self {
             return Ok(());
         }
         self.begun()?.flush()

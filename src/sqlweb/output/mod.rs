@@ -1,4 +1,4 @@
-//! Rows as they are sent: values as text, a JSON document, a file.
+//! Output of rows: values as text, a JSON document, a file.
 
 mod buffer;
 mod cells;

@@ -1,4 +1,4 @@
-//! The memory of large rows while slow clients read them: one budget for all statements.
+//! Budget of all statements for the memory of large rows while slow clients read them.
 
 use std::time::{Duration, Instant};
 
@@ -9,38 +9,37 @@ use crate::sqlweb::limits::{OF_ONE_READER, ROWS_IN_FLIGHT};
 use crate::sqlweb::results::TextRow;
 use crate::sync::{Condvar, KeyedPermits, Mutex, Permit, Permits};
 
-/// Rows up to this size are not counted, in bytes: of 32 statements they come to little.
+/// Size in bytes up to which rows are not counted, since those of 32 statements take little.
 const SMALL: usize = 1 << 20;
 
-/// How long a row waits for the others.
+/// Time that a row waits for others.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often a row that waits looks whether it is still wanted.
+/// Interval in which a waiting row checks if it is still wanted.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The budget: bytes in use, in all and by reader.
+/// Bytes in use, in all and by reader.
 #[derive(Default)]
 pub(crate) struct RowBudget {
     all: Permits,
     of_readers: KeyedPermits<String>,
-    /// Held while room is looked for, so that none is freed unnoticed.
+    /// Locked while room is looked for, so that none is freed unnoticed.
     turn: Mutex<()>,
     freed: Condvar,
 }
 
-/// The room that one row takes; free again when dropped, in this order.
+/// Room of one row, which is freed when this is dropped, in the order of the fields.
 pub(crate) struct RowPermit<'a> {
     _permits: [Permit; 2],
     _notifier: FreedNotifier<'a>,
 }
 
-/// Wakes those who wait for room when dropped.
+/// Wakes waiting rows when dropped.
 struct FreedNotifier<'a>(&'a RowBudget);
 
 impl RowBudget {
-    /// Room for `bytes`, of which there may be no more than [`ROWS_IN_FLIGHT`] in all and [`OF_ONE_READER`] of
-    /// `reader`; waits for others to end, as long as `wanted`, and fails with [`DbError::NoRoom`]. If nothing else is in
-    /// use, any size fits.
+    /// Takes room for `bytes`, at most [`ROWS_IN_FLIGHT`] in all and [`OF_ONE_READER`] of `reader`. Waits for others to
+    /// end while `wanted`, and then fails with [`DbError::NoRoom`]. Any size fits if nothing else is in use.
     pub(crate) fn acquire(
         &self,
         reader: &str,
@@ -67,7 +66,7 @@ impl RowBudget {
         }
     }
 
-    /// Waits until there is any room at all before a row is read that may be large, with the same end.
+    /// Waits for any room before a row is read that may be large; fails like [`acquire`](Self::acquire).
     pub(crate) fn wait_for_room(
         &self,
         reader: &str,
@@ -84,7 +83,7 @@ impl Drop for FreedNotifier<'_> {
     }
 }
 
-/// True if a row of these columns may be larger than what is not counted.
+/// True if a row of these columns may be large enough to be counted.
 pub(crate) fn may_be_large(columns: &[Column]) -> bool {
     let widths = columns
         .iter()
@@ -92,7 +91,7 @@ pub(crate) fn may_be_large(columns: &[Column]) -> bool {
     usize::try_from(widths.sum::<u64>()).unwrap_or(usize::MAX) > SMALL
 }
 
-/// Returns the bytes that a row counts; `None` if it is small.
+/// Number of bytes of a row that is counted; `None` if it is small.
 pub(crate) fn counted(row: TextRow<'_>) -> Option<usize> {
     Some(row.size()).filter(|bytes| *bytes > SMALL)
 }

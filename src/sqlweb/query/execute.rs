@@ -1,14 +1,12 @@
-//! The way of one statement from a request to its rows: count, gate, connection, read-only session, run, warnings.
+//! Executes one statement of a request: count, gate, connection, read-only session, run, warnings.
 
 use std::sync::Arc;
 
 use super::job::{Completed, Job, TextOrigin};
 use super::noted::noted;
 use super::raw;
-use super::row_count;
-use super::row_count::CountingSink;
-use super::statement;
-use super::statement::RunContext;
+use super::row_count::{self, CountingSink};
+use super::statement::{self, RunContext};
 use super::time_zone::{TimeZone, with_time_zone};
 use crate::http::CancelToken;
 use crate::sqlweb::catalogue;
@@ -17,27 +15,67 @@ use crate::sqlweb::conn::{
     stoppable, stopped_when_gone,
 };
 use crate::sqlweb::error::{ApiError, DbError};
-use crate::sqlweb::gate;
-use crate::sqlweb::gate::{Dialect, ReadOnlyStatement, StatementKind};
+use crate::sqlweb::gate::{self, Dialect, ReadOnlyStatement, StatementKind};
 use crate::sqlweb::output::RowSink;
 use crate::sqlweb::record_sql;
 use crate::sqlweb::results::{Done, Warning};
 use crate::sqlweb::service::Service;
 
-/// Classification of the text, found before anything is sent.
+/// Errors about data with another `SQLSTATE`: `ER_UNKNOWN_ERROR` (of XPath), `ER_TRUNCATED_WRONG_VALUE_FOR_FIELD`,
+/// `ER_WRONG_VALUE_FOR_TYPE`, `ER_WRONG_VALUE`, `ER_ROW_DOES_NOT_MATCH_PARTITION`.
+const OF_DATA: [u16; 5] = [1105, 1366, 1411, 1525, 1748];
+
+/// Note for a stopped statement that succeeded; `SLEEP` and `BENCHMARK` return a value when they are killed.
+const STOPPED_YET_ENDED: &str = "the statement was told to stop, but the server says that it ended; its result may be incomplete";
+
+/// Note for a stopped procedure: `KILL QUERY` stops its current statement, and a server may continue with the next
+/// (MySQL).
+const STOPPED_IN_PARTS: &str = "the statement was told to stop; later statements of the procedure may have run, and its result may be incomplete";
+
+/// Statements that run others.
+const PROGRAMS: [&str; 3] = ["CALL", "EXECUTE", "BEGIN"];
+
+/// Statements that write but keep the current database, also in stored programs, which cannot `USE`; and statements
+/// that only prepare others.
+const STAYING: [&str; 6] = [
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "REPLACE",
+    "PREPARE",
+    "DEALLOCATE",
+];
+
+/// Further such statements, if the text has no word of [`MOVING`].
+#[rustfmt::skip]
+const MOSTLY_STAYING: [&str; 13] = [
+    "ALTER", "BEGIN", "COMMIT", "CREATE", "DROP", "LOCK", "RELEASE", "ROLLBACK", "SAVEPOINT", "SET", "START",
+    "TRUNCATE", "UNLOCK",
+];
+
+/// Words that run a text or another statement, or with which `DROP` may drop the current database.
+const MOVING: [&str; 4] = ["EXECUTE", "STATEMENT", "DATABASE", "SCHEMA"];
+
+/// Pairs of modes: true if `"` quotes names, and true if a backslash is an ordinary character.
+const MODES: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
+
+/// `ER_PARSE_ERROR`: the text is not exactly one statement.
+const PARSE_ERROR: u16 = 1064;
+
+/// Classification of a text, before anything is sent.
 struct Classified {
     /// Kind of statement, for the log.
     kind: String,
-    /// Set when the statement is on the list of those that only read.
+    /// Set if the gate passed the statement, which then only reads.
     passed: Option<ReadOnlyStatement>,
-    /// Facts of the server when it was judged.
+    /// Facts of the server for which it was classified.
     info: Arc<ServerInfo>,
     /// True if it may change the connection's current database.
     moves: bool,
 }
 
 impl Classified {
-    /// The database that the statement enters, and does nothing else.
+    /// The new database of a statement that only changes the database.
     fn enters(&self) -> Option<&str> {
         match &self.passed.as_ref()?.kind {
             StatementKind::Use(database) => Some(database),
@@ -46,7 +84,7 @@ impl Classified {
     }
 }
 
-/// Runs `job`, handing rows to `sink`, and notes it where statements are noted.
+/// Runs `job`, passes its rows to `sink`, and notes it if statements are noted.
 pub(crate) fn execute(
     service: &Arc<Service>,
     job: &Job,
@@ -56,7 +94,7 @@ pub(crate) fn execute(
     execute_as(service, job, sink, client, None)
 }
 
-/// Executes under the id of a script where there is one.
+/// Like [`execute`], under the id of a `script`, if any.
 pub(crate) fn execute_as(
     service: &Arc<Service>,
     job: &Job,
@@ -100,7 +138,7 @@ fn execute_unrecorded(
         uses: job.uses.as_ref(),
     };
     let mut lease = service.sessions.check_out(&wanted)?;
-    // The server that the statement goes to counts.
+    // The server of the connection decides.
     let own = lease.conn().info();
     if !Arc::ptr_eq(&own, &info) {
         classified = classify(service, &own, job);
@@ -145,12 +183,12 @@ fn execute_unrecorded(
         })
 }
 
-/// Hides data from a guest account: servers quote values in warnings and errors about data, also values of columns that it may
-/// not read, behind a view.
+/// Hides values from a guest account: servers quote them in warnings and errors, even those of columns behind a view
+/// that the account may not read.
 fn without_values(outcome: Result<Vec<Warning>, DbError>) -> Result<Vec<Warning>, DbError> {
     match outcome {
         Ok(mut warnings) => {
-            // Those without a number are our own.
+            // Warnings without a number are our own.
             for theirs in warnings.iter_mut().filter(|one| one.code.is_some()) {
                 let message = theirs.message.as_deref().unwrap_or_default();
                 theirs.message = Some(unquoted(message));
@@ -167,11 +205,7 @@ fn without_values(outcome: Result<Vec<Warning>, DbError>) -> Result<Vec<Warning>
     }
 }
 
-/// Errors about data whose `SQLSTATE` does not say so: `ER_UNKNOWN_ERROR` (of XPath), `ER_TRUNCATED_WRONG_VALUE_FOR_FIELD`,
-/// `ER_WRONG_VALUE_FOR_TYPE`, `ER_WRONG_VALUE`, `ER_ROW_DOES_NOT_MATCH_PARTITION`.
-const OF_DATA: [u16; 5] = [1105, 1366, 1411, 1525, 1748];
-
-/// The message without what it quotes.
+/// The message without its quoted parts.
 fn unquoted(message: &str) -> String {
     match (message.find(['\'', '"']), message.rfind(['\'', '"'])) {
         (Some(first), Some(last)) if first < last => {
@@ -185,7 +219,7 @@ fn unquoted(message: &str) -> String {
     }
 }
 
-/// The dialect that the session of `job` reads now: any statement may have changed its `sql_mode`.
+/// The current dialect of the session of `job`, whose `sql_mode` any statement may have changed.
 pub(crate) fn dialect_now(
     service: &Arc<Service>,
     job: &Job,
@@ -213,8 +247,8 @@ pub(crate) fn dialect_now(
     ))
 }
 
-/// Makes sure again of what a statement before may have changed out of sight: the character sets, and the database that the
-/// session is in. What the job's statement reads of the one before it is left alone.
+/// Restores or asks what an earlier statement may have changed unnoticed: the character sets and the current database.
+/// Does nothing if the job's statement reads a result of the previous one, which that would change.
 fn returned_to(
     service: &Service,
     job: &Job,
@@ -232,8 +266,8 @@ fn returned_to(
     Ok(notes)
 }
 
-/// True if the job's session is in a transaction now. Without a session, and in read-only mode, the connection is made
-/// clean before its next use.
+/// True if the job's session is in a transaction now. Without a session, and in read-only mode, the connection is reset
+/// before its next use.
 fn leaves_transaction(
     service: &Service,
     job: &Job,
@@ -252,7 +286,7 @@ fn leaves_transaction(
     in_transaction
 }
 
-/// Kind and size, but never the text: it may hold what nobody else may read.
+/// Logs kind and size, but never the text, which may be secret.
 fn log_end<T>(kind: &str, bytes: usize, entry: &RunningEntry<'_>, outcome: &Result<T, DbError>) {
     let status = outcome.as_ref().map_or_else(DbError::status, |_| 200);
     let age = entry.running.age();
@@ -267,7 +301,7 @@ fn run_on(
     classified: &Classified,
     conn: &mut DbConn,
 ) -> Result<Vec<Warning>, DbError> {
-    // A rebuilt text has no part that could write, and may be answered without rows: EXPLAIN of an idle connection.
+    // A rebuilt text cannot write, and its answer may have no rows, as for EXPLAIN of an idle connection.
     let is_guarded =
         |passed: &ReadOnlyStatement| service.options.readonly && passed.rebuilt.is_none();
     let is_guarded = classified.passed.as_ref().is_some_and(is_guarded);
@@ -288,7 +322,7 @@ fn run_on(
             read_only(service, job, sql, sink, &context, passed, conn)
         }
         _ => {
-            // An error would not tell.
+            // Asked first, since an error has no status.
             let dialect = dialect_of(conn);
             only_one(conn, job)?;
             let several = PROGRAMS.contains(&classified.kind.as_str());
@@ -303,7 +337,7 @@ fn run_on(
             });
             let warnings = warnings.map_err(|error| explain_several(&dialect, job, error));
             let may_leave = raw::may_leave(&classified.kind, &job.sql);
-            // A file's own character set holds to its end.
+            // A file's own character set stays to its end.
             conn.charset_unsure |=
                 job.is_of_file() && may_leave || raw::may_leave_unseen(&classified.kind);
             if job.is_of_file() || !may_leave {
@@ -314,13 +348,12 @@ fn run_on(
     }
 }
 
-/// The offset among other assignments of a `SET`.
+/// The offset as a further assignment of a `SET`.
 fn and_sets(zone: &TimeZone) -> String {
     format!(", {}", zone.assignment())
 }
 
-/// The text up to the semicolon that ends its one statement: MySQL answers a comment behind it as a statement that is
-/// empty.
+/// The text up to the semicolon of its only statement: MySQL treats a comment behind it as an empty statement.
 fn alone<'a>(sql: &'a str, dialect: &Dialect) -> &'a str {
     let end = gate::split(sql, dialect).next().map(|span| span.end);
     match end.and_then(|end| sql.split_at_checked(end)) {
@@ -329,7 +362,7 @@ fn alone<'a>(sql: &'a str, dialect: &Dialect) -> &'a str {
     }
 }
 
-/// The third layer around what the gate has passed.
+/// Runs a statement that the gate passed in the third layer of the read-only mode.
 fn read_only(
     service: &Service,
     job: &Job,
@@ -339,8 +372,8 @@ fn read_only(
     passed: &ReadOnlyStatement,
     conn: &mut DbConn,
 ) -> Result<Vec<Warning>, DbError> {
-    // Preparing runs constant functions and waits for locked tables already, so the server may refuse here too, and a
-    // stop must reach it, as it must what comes before.
+    // Preparing already runs constant functions and waits for locked tables, so the server may refuse here, too, and a
+    // stop must reach it.
     let is_ready = |conn: &mut DbConn| {
         service.connector.make_read_only(conn, &passed.calls)?;
         if passed.rebuilt.is_some() || matches!(passed.kind, StatementKind::Use(_)) {
@@ -356,7 +389,7 @@ fn read_only(
     readonly::explain(readonly::not_too_wide(outcome, sql), passed.kind.name())
 }
 
-/// Runs `sql`, of which `several` statements may come, or the bytes that `job` has in its place.
+/// Runs `sql`, or the bytes of `job` in its place; `several` if it can run other statements.
 fn run(
     job: &Job,
     sql: &str,
@@ -395,16 +428,7 @@ fn run(
     Ok(warnings)
 }
 
-/// `SLEEP` and `BENCHMARK` return a value when they are killed, so the server reports success.
-const STOPPED_YET_ENDED: &str = "the statement was told to stop, but the server says that it ended; its result may be incomplete";
-
-/// `KILL QUERY` hits the statement of a procedure that is under way, and a server may go on with the next (MySQL).
-const STOPPED_IN_PARTS: &str = "the statement was told to stop; later statements of the procedure may have run, and its result may be incomplete";
-
-/// Statements that run others.
-const PROGRAMS: [&str; 3] = ["CALL", "EXECUTE", "BEGIN"];
-
-/// `USE` by the protocol's own command, since not every server can prepare the statement.
+/// Runs `USE` by the protocol's command, since not every server can prepare the statement.
 fn change_database(
     conn: &mut DbConn,
     db: &str,
@@ -416,7 +440,7 @@ fn change_database(
     Ok(Vec::new())
 }
 
-/// The place of `job` among what runs.
+/// Enters `job` among the running statements.
 pub(crate) fn enter<'a>(
     service: &'a Arc<Service>,
     job: &Job,
@@ -475,7 +499,7 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, job: &Job) -> Result<Clas
     }
 }
 
-/// True if a hint in the text may set another time limit than the server's own.
+/// True if a hint in the text may set another time limit.
 fn lifts_time_limit(sql: &str) -> bool {
     let hints = sql.split("/*+").skip(1);
     hints
@@ -500,7 +524,8 @@ fn no_plan() -> ApiError {
     )
 }
 
-/// Bytes that are no text are judged by nobody: they are refused where writing is, and may do anything elsewhere.
+/// Classifies a statement that is not UTF-8. The gate cannot check it, so it is refused in read-only mode, and may do
+/// anything otherwise.
 fn classify_bytes(
     service: &Service,
     info: Arc<ServerInfo>,
@@ -523,7 +548,7 @@ fn classify_bytes(
     })
 }
 
-/// True if the server would ask for a file of this machine. It never gets one, and refusing it then would cost the session.
+/// True if the server would ask for a local file. It never gets one, and refusing then would cost the session.
 fn asks_for_a_file(sql: &str) -> bool {
     let mut words = sql.split_ascii_whitespace().skip(2);
     let is = |word: &str, other: &str| word.eq_ignore_ascii_case(other);
@@ -538,28 +563,7 @@ fn no_file() -> ApiError {
     )
 }
 
-/// Writing statements that leave the current database as it is, also by what they call: no stored program can `USE`; and
-/// what only keeps a statement for later.
-const STAYING: [&str; 6] = [
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "REPLACE",
-    "PREPARE",
-    "DEALLOCATE",
-];
-
-/// Further ones, as long as the text has no word of [`MOVING`].
-#[rustfmt::skip]
-const MOSTLY_STAYING: [&str; 13] = [
-    "ALTER", "BEGIN", "COMMIT", "CREATE", "DROP", "LOCK", "RELEASE", "ROLLBACK", "SAVEPOINT", "SET", "START",
-    "TRUNCATE", "UNLOCK",
-];
-
-/// Words that run a text or another statement, and what `DROP` may take the current database by.
-const MOVING: [&str; 4] = ["EXECUTE", "STATEMENT", "DATABASE", "SCHEMA"];
-
-/// True if the session is in the same database after `sql`, which was refused as `statement`.
+/// True if `sql`, which the gate refused as `statement`, keeps the session's database.
 fn stays(statement: &str, sql: &str) -> bool {
     let mostly = || MOSTLY_STAYING.contains(&statement) || statement.starts_with("function ");
     STAYING.contains(&statement)
@@ -580,14 +584,14 @@ fn several(job: &Job, statements: usize) -> String {
     }
 }
 
-/// Has the server refuse a second statement in the text, unless a script may have more in it: what our own lexer makes of a
-/// text is never quite what the server does.
+/// Makes the server refuse a second statement in the text, unless a script allows several: our lexer may differ from
+/// the server's.
 fn only_one(conn: &mut DbConn, job: &Job) -> Result<(), DbError> {
     let text = job.sql.trim_end_matches([';', ' ', '\t', '\r', '\n']);
     if !text.contains(';') || conn.take_several(job.is_delimited)? || job.is_delimited {
         return Ok(());
     }
-    // Where it could not be told, it refuses more than one when it is to prepare the text.
+    // If the server could not be told, preparing the text refuses a second statement.
     let dialect = conn.info().dialect.clone();
     if !MODES.iter().any(|(ansi_quotes, no_backslash_escapes)| {
         gate::has_semicolon(
@@ -608,9 +612,6 @@ fn only_one(conn: &mut DbConn, job: &Job) -> Result<(), DbError> {
     }
 }
 
-/// Pairs: `"` quotes names, and a backslash is a character like others.
-const MODES: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
-
 fn of_modes(dialect: &Dialect, ansi_quotes: bool, no_backslash_escapes: bool) -> Dialect {
     Dialect {
         ansi_quotes,
@@ -619,21 +620,18 @@ fn of_modes(dialect: &Dialect, ansi_quotes: bool, no_backslash_escapes: bool) ->
     }
 }
 
-/// The dialect that the session named last.
+/// The dialect of the session's last status.
 fn dialect_of(conn: &DbConn) -> Dialect {
     of_modes(&conn.info().dialect, false, conn.has_no_backslash_escapes())
 }
 
-/// `ER_PARSE_ERROR`: the text is no statement, or more than one.
-const PARSE_ERROR: u16 = 1064;
-
-/// Says it where several statements were sent as one. Nothing of them has run.
+/// Explains a parse error of several statements that were sent as one; none of them ran.
 fn explain_several(dialect: &Dialect, job: &Job, error: DbError) -> DbError {
     match error {
         DbError::Statement(mut error) if error.code == PARSE_ERROR && !job.is_delimited => {
             let other = of_modes(dialect, false, !dialect.no_backslash_escapes);
             let count = |dialect| gate::split(&job.sql, dialect).count();
-            // A server may tell of a mode one answer late.
+            // A server may report a mode one answer late.
             let statements = count(dialect).max(count(&other));
             if statements > 1 {
                 error.message = format!("{}: {}", several(job, statements), error.message);
@@ -644,8 +642,8 @@ fn explain_several(dialect: &Dialect, job: &Job, error: DbError) -> DbError {
     }
 }
 
-/// True if some server would take a text that was refused for the one that was met last: behind a balancer, or after a
-/// failover, the statement may come to another.
+/// True if some server could accept a text that was refused for the last one: behind a balancer, or after a failover,
+/// the statement may reach another.
 fn may_pass_elsewhere(sql: &str) -> bool {
     const KINDS: [Dialect; 5] = [
         Dialect::mariadb((10, 6, 0)),

@@ -1,4 +1,4 @@
-//! One statement as a request asks for it.
+//! Jobs of requests: one statement, or a dump.
 
 use std::cell::Cell;
 
@@ -8,60 +8,58 @@ use crate::sqlweb::error::ApiError;
 use crate::sqlweb::results::Warning;
 use crate::sqlweb::visitors::Use;
 
-/// One statement as a request has it.
+/// One statement of a request.
 pub(crate) struct Job {
     /// The text.
     pub(crate) sql: String,
-    /// The bytes that are sent, where they are no UTF-8; the text is what can be shown of them then.
+    /// The bytes to send if they are not UTF-8; the text then only shows them.
     pub(crate) raw: Option<Vec<u8>>,
     /// The database to run in.
     pub(crate) db: Option<String>,
-    /// The offset that `TIMESTAMP` is read and shown with, such as `+02:00`; the session's own where there is none.
+    /// The offset for `TIMESTAMP`, such as `+02:00`; by default the session's own.
     pub(crate) time_zone: Option<TimeZone>,
-    /// Where the text comes from.
+    /// Origin of the text.
     pub(crate) origin: TextOrigin,
-    /// True if the text may hold several statements, which the server finds, as a script may have them before a delimiter.
+    /// True if the text may contain several statements, which the server finds, as before a delimiter of a script.
     pub(crate) is_delimited: bool,
-    /// The id by which it can be cancelled.
+    /// Id to cancel it.
     pub(crate) query_id: Option<String>,
-    /// To whom it belongs.
+    /// Its visitor and session.
     pub(crate) owner: StatementOwner,
-    /// The visitor as a log names them.
+    /// The visitor's name in a log.
     pub(crate) visitor: String,
-    /// Reader of its rows: the visitor, or else where the request came from.
+    /// Reader of its rows: the visitor, or the address of the request.
     pub(crate) reader: String,
     /// Counters of the visitor, if any.
     pub(crate) uses: Option<Use>,
-    /// Set once a statement of it was refused before it was sent: of a script there may be more.
+    /// True once a statement of it was refused before it was sent; a script may have several.
     pub(crate) was_refused: Cell<bool>,
 }
 
-/// Where a text of SQL comes from.
+/// Origin of a text of SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextOrigin {
     /// A request of its own.
     Request,
-    /// A script of several statements, taken apart by the page.
+    /// A script of several statements, split by the page.
     Script,
-    /// A file, which may set the character set that it is read in.
+    /// A file, which may set its own character set.
     File,
 }
 
 impl Job {
-    /// True if the text may set the character set that it is read in.
+    /// True if the text may set its own character set.
     pub(super) fn is_of_file(&self) -> bool {
         self.origin == TextOrigin::File
     }
 
-    /// Tells whether a statement failed before it was sent, and not as the first of the job.
+    /// True if a statement failed before it was sent, and is not the first such one of the job.
     pub(super) fn is_refused_again(&self, error: &ApiError) -> bool {
         let is_unsent = (400..500).contains(&error.status) && error.extra.error.is_none();
         is_unsent && self.was_refused.replace(true)
     }
-}
 
-impl Job {
-    /// Takes the next statement of a script.
+    /// Sets the next statement of a script.
     pub(crate) fn set_statement(&mut self, bytes: Vec<u8>) {
         match String::from_utf8(bytes) {
             Ok(sql) => (self.sql, self.raw) = (sql, None),
@@ -73,43 +71,43 @@ impl Job {
         }
     }
 
-    /// Bytes of the statement as it is sent.
+    /// Number of bytes of the statement as it is sent.
     pub(crate) fn size(&self) -> usize {
         self.raw.as_ref().map_or(self.sql.len(), Vec::len)
     }
 }
 
-/// Result of a statement that succeeded, beside its rows.
+/// Result of a successful statement, without its rows.
 pub(crate) struct Completed {
     /// The server's warnings.
     pub(crate) warnings: Vec<Warning>,
     /// True if the session is in a transaction now.
     pub(crate) in_transaction: bool,
-    /// True if it was told to stop, so that its result may be cut short.
+    /// True if it was told to stop, so that its result may be incomplete.
     pub(super) was_stopped: bool,
 }
 
 /// Contents and source of a dump.
 pub(crate) struct DumpJob {
-    /// To whom it belongs; its database is the one that is dumped, its text what a log says of it.
+    /// Its visitor, the dumped database, and as its text the line of the log.
     pub(crate) job: Job,
-    /// Tables, views and sequences; all of the database where there are none.
+    /// Tables, views and sequences; empty for the whole database.
     pub(crate) tables: Vec<String>,
-    /// The statements that make them.
+    /// True for the statements that create them.
     pub(crate) structure: bool,
-    /// Their rows.
+    /// True for their rows.
     pub(crate) data: bool,
-    /// Procedures, functions and packages.
+    /// True for procedures, functions and packages.
     pub(crate) routines: bool,
-    /// The tables' triggers.
+    /// True for the tables' triggers.
     pub(crate) triggers: bool,
-    /// Events.
+    /// True for events.
     pub(crate) events: bool,
-    /// True if what is there already is dropped before it is made.
+    /// True if existing objects are dropped first.
     pub(crate) drop: bool,
-    /// True if views and programs keep who they run as.
+    /// True if views and programs keep their definers.
     pub(crate) definers: bool,
-    /// True if the database is made and entered.
+    /// True if the database is created and used.
     pub(crate) create_database: bool,
 }
 
@@ -119,7 +117,7 @@ impl DumpJob {
         self.job.db.as_deref().unwrap_or_default()
     }
 
-    /// Bytes that it holds while it waits for its download.
+    /// Approximate bytes of memory while it waits for its download.
     pub(super) fn size(&self) -> usize {
         let names: usize = self.tables.iter().map(|name| name.len() + 24).sum();
         self.db().len() + self.job.sql.len() + names

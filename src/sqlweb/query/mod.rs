@@ -1,4 +1,4 @@
-//! The way of one statement from a request to its rows.
+//! Executes the statements of requests, and keeps downloads that wait to be fetched.
 
 mod budget;
 mod execute;
@@ -12,8 +12,7 @@ mod time_zone;
 
 pub(super) use budget::{RowBudget, RowPermit};
 pub(super) use execute::{dialect_now, enter, execute, execute_as};
-pub(super) use job::DumpJob;
-pub(super) use job::{Job, TextOrigin};
+pub(super) use job::{DumpJob, Job, TextOrigin};
 pub(super) use noted::{note, verdict};
 pub(super) use statement::{RunContext, run};
 #[cfg(test)]

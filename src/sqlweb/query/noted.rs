@@ -1,4 +1,4 @@
-//! A statement that is noted in the log of its application.
+//! Notes statements in the log of their application.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::sqlweb::output::{Flow, RowSink};
 use crate::sqlweb::record_sql;
 use crate::sqlweb::results::{Done, TextRow};
 
-/// Runs `job` by `run` with a sink before `sink`, and notes how it ended.
+/// Runs `job` by `run`, counts its rows before `sink`, and notes its result.
 pub(super) fn noted(
     statements: &Arc<StatementLog>,
     job: &Job,
@@ -41,7 +41,7 @@ pub(super) fn noted(
     outcome
 }
 
-/// Notes a statement of `visitor`, which began `since` then, sent so many `rows` and has ended.
+/// Notes an ended statement of `visitor`, which began at `since` and sent `rows`.
 pub(crate) fn note(
     statements: &StatementLog,
     visitor: &str,
@@ -74,10 +74,10 @@ fn record(
     }
 }
 
-/// Errors of a server that say that the account may not (MySQL and MariaDB, "Server error message reference").
+/// Errors of a server for missing privileges (MySQL and MariaDB, "Server error message reference").
 const DENIED: [u16; 8] = [1044, 1045, 1142, 1143, 1227, 1345, 1370, 1792];
 
-/// How a statement ended that failed so.
+/// Verdict on a statement that failed with this error.
 pub(crate) fn verdict(error: &ApiError) -> Verdict {
     match (error.status, error.errno()) {
         (_, Some(INTERRUPTED)) | (504, _) => Verdict::Cancelled,
@@ -87,7 +87,7 @@ pub(crate) fn verdict(error: &ApiError) -> Verdict {
     }
 }
 
-/// Counts what passes.
+/// Counts the rows that it passes on.
 struct CountedRows<'a> {
     sink: &'a mut dyn RowSink,
     rows: u64,

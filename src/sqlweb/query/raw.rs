@@ -1,20 +1,28 @@
-//! Statements that are no UTF-8: bytes of a script, which the session's character set gives a meaning.
+//! Statements of a script in the session's own character set: runs those that are not UTF-8, and keeps the session in
+//! UTF-8 after others have changed its character set.
 //!
-//! They are sent as they are where the socket is ours to write to. The driver takes text alone, so by TLS a statement goes
-//! into a variable, by its bytes, and is run from there.
+//! Bytes are sent directly if the socket can be written. The driver takes only text, so with TLS a statement is put
+//! into a variable by its bytes and run from there.
 
 use mysql::Value;
 use mysql::prelude::Queryable;
 
-use super::statement;
-use super::statement::{RunContext, StatementEnd};
+use super::statement::{self, RunContext, StatementEnd};
 use crate::sqlweb::catalogue::text;
 use crate::sqlweb::conn::{CLEAN, DbConn, call_driver, rows, run_silently};
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::output::RowSink;
 use crate::sqlweb::results::Warning;
 
-/// Runs the `bytes` of a statement, which a person may know by the text `shown`.
+/// `ER_UNSUPPORTED_PS`: MySQL cannot prepare a statement that creates a program.
+const NOT_PREPARED: u16 = 1295;
+
+/// Longest text that is searched, in bytes; statements that set a character set are short.
+const LONGEST: usize = 4096;
+
+const STAYED: &str = "the session's character sets stay utf8mb4: this page uses UTF-8, and other settings would corrupt text";
+
+/// Runs the `bytes` of a statement, which `shown` shows as text.
 pub(super) fn run(
     conn: &mut DbConn,
     shown: &str,
@@ -41,10 +49,7 @@ pub(super) fn run(
     }
 }
 
-/// `ER_UNSUPPORTED_PS`: MySQL prepares no statement that makes a program.
-const NOT_PREPARED: u16 = 1295;
-
-/// Runs the statement as the text that it is in the session's character set.
+/// Runs the statement as text, converted from the session's character set.
 fn as_text(
     conn: &mut DbConn,
     sink: &mut dyn RowSink,
@@ -86,11 +91,8 @@ fn as_text(
     outcome
 }
 
-/// Longest text that is looked through, in bytes: what sets a character set is short.
-const LONGEST: usize = 4096;
-
-/// True if a statement of that kind may set the character set of what is sent or answered. What else has these words in
-/// it is left alone: a question of ours would change `ROW_COUNT()`.
+/// True if a statement of that kind may set the session's character sets. For other statements with these words nothing
+/// is asked, since that would change `ROW_COUNT()`.
 pub(super) fn may_leave(kind: &str, sql: &str) -> bool {
     if sql.len() > LONGEST || !["SET", "executable comment"].contains(&kind) {
         return false;
@@ -100,12 +102,12 @@ pub(super) fn may_leave(kind: &str, sql: &str) -> bool {
     has(&["NAMES", "CHARSET", "CHARACTER", "COLLATION"]) && !has(&["STATEMENT"])
 }
 
-/// True for statements that may set it out of sight, by running others.
+/// True for statements that may set them unnoticed, by running others.
 pub(super) fn may_leave_unseen(kind: &str) -> bool {
     ["CALL", "EXECUTE", "BEGIN"].contains(&kind)
 }
 
-/// True for a statement that reads what the one before it has left, which no question of ours may change.
+/// True for a statement that reads a result of the previous one, which no query of ours may change.
 pub(super) fn reads_last(sql: &str) -> bool {
     const WORDS: [&str; 6] = [
         "ROW_COUNT",
@@ -119,13 +121,13 @@ pub(super) fn reads_last(sql: &str) -> bool {
     WORDS.iter().any(|word| text.contains(word))
 }
 
-/// Returns a session to its character sets that a statement may have left in another one, before the next statement is sent.
+/// Restores the session's character sets before the next statement, if an earlier one may have changed them unnoticed.
 pub(super) fn return_to(conn: &mut DbConn) -> Result<Vec<Warning>, DbError> {
     conn.charset_unsure = false;
     stay(conn, Vec::new())
 }
 
-/// Sets it back where it is another now, and says so. A collation of UTF-8 stays as it was set.
+/// Restores the session's character sets if they were changed, and adds a note. A collation of UTF-8 stays.
 pub(super) fn stay(conn: &mut DbConn, mut warnings: Vec<Warning>) -> Result<Vec<Warning>, DbError> {
     let asked = "SELECT CONCAT_WS(' ', @@character_set_client, @@character_set_connection, IFNULL(@@character_set_results, '-'))";
     let answer = rows(&mut conn.driver, asked)?;
@@ -137,8 +139,6 @@ pub(super) fn stay(conn: &mut DbConn, mut warnings: Vec<Warning>) -> Result<Vec<
     warnings.push(Warning::ours("Note", STAYED));
     Ok(warnings)
 }
-
-const STAYED: &str = "the session's character sets stay utf8mb4: this page uses UTF-8, and other settings would corrupt text";
 
 #[cfg(test)]
 mod tests {

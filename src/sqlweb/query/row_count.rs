@@ -1,5 +1,5 @@
-//! `ROW_COUNT()` behind a statement with warnings: asking for those makes it -1, and no statement without effect sets it
-//! back. So the number is kept here, and the next statement that calls the function has it in that place.
+//! `ROW_COUNT()` after a statement with warnings: asking for those makes it -1, and no harmless statement restores it.
+//! So the number is kept here and put into the next statement in place of its calls.
 
 use std::io;
 
@@ -11,20 +11,20 @@ use crate::sqlweb::results::{Done, TextRow};
 /// The function's name.
 const NAME: &str = "ROW_COUNT";
 
-/// Statements that may call it for themselves; others hold it for later.
+/// Statements whose own calls are replaced; others may keep a call for later.
 const CALLERS: [&str; 8] = [
     "SELECT", "SET", "DO", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH",
 ];
 
-/// Words that end the list of what is selected.
+/// Words that end the list of selected columns.
 const BEHIND_LIST: [&str; 9] = [
     "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "INTO", "UNION", "FOR",
 ];
 
-/// Passes results on and remembers how many rows the last one changed.
+/// Passes results on and remembers the number of rows that the last one changed.
 pub(super) struct CountingSink<'a> {
     pub(super) sink: &'a mut dyn RowSink,
-    /// None behind a result with rows.
+    /// Number of those rows; `None` after a result with rows.
     pub(super) affected: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ impl RowSink for CountingSink<'_> {
     }
 }
 
-/// The text with `count` for each call of the function; none where it calls it nowhere for itself.
+/// The text with `count` in place of each call of the function; `None` if it has no such call.
 pub(super) fn filled_in(sql: &str, kind: &str, count: u64, has_escapes: bool) -> Option<String> {
     if !CALLERS.contains(&kind) || !sql.to_ascii_uppercase().contains(NAME) {
         return None;
@@ -64,7 +64,7 @@ pub(super) fn filled_in(sql: &str, kind: &str, count: u64, has_escapes: bool) ->
             let (brackets, behind) = rest.split_at(length);
             rest = behind;
             out += &count.to_string();
-            // A column is called by its text.
+            // The name of a column is its text.
             let begins = before == "," || before.eq_ignore_ascii_case("SELECT");
             let is_column = depth == 0 && is_in_list && begins && ends_column(behind);
             if is_column {
@@ -95,7 +95,7 @@ fn is_blank(token: &str) -> bool {
         || token.starts_with("/*")
 }
 
-/// Bytes of the brackets of a call without arguments, which a text begins with.
+/// Bytes of the empty parentheses of a call at the beginning of a text.
 fn call_length(text: &str) -> Option<usize> {
     let inner = text.trim_start().strip_prefix('(')?;
     let rest = inner.trim_start().strip_prefix(')')?;
@@ -111,7 +111,7 @@ fn ends_column(text: &str) -> bool {
     rest.is_empty() || rest.starts_with([',', ';']) || from
 }
 
-/// Bytes of the word, text, comment, blank or sign that a text begins with; none where it has no end.
+/// Bytes of the word, text, comment, blank or sign at the beginning of a text; `None` if it has no end.
 fn token_length(text: &str, has_escapes: bool) -> Option<usize> {
     let first = text.chars().next()?;
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '@');

@@ -1,4 +1,4 @@
-//! Runs one statement on one connection and hands its rows to a sink as they come.
+//! Runs one statement on one connection and streams its rows to a sink.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,25 +11,24 @@ use crate::sqlweb::conn::{
 use crate::sqlweb::error::{DbError, INTERRUPTED, NOT_MYSQL, StopCause};
 use crate::sqlweb::output::{Flow, RowSink};
 
-/// Time that rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
-/// those on their way have arrived.
+/// Time for unwanted rows to arrive after the server was told to stop, which takes a while on a slow line.
 const DECLINE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How a statement ended that the server calls a success.
+/// Result of a statement that the server reports as successful.
 pub(crate) struct StatementEnd {
-    /// Warnings that the server holds ready.
+    /// Number of the server's warnings.
     pub(crate) warnings: u16,
-    /// Reason that it was told to stop, where it was: it may have ended before, or given a result all the same.
+    /// Cause of a stop, if any; the statement may have ended before, or in spite of it.
     pub(crate) stopped: Option<StopCause>,
 }
 
-/// Context of a running statement: how it is stopped, and the budget of its rows.
+/// Context of a running statement, for stopping it and for the budget of its rows.
 pub(crate) struct RunContext<'a> {
-    /// Statements before the text in the same packet, see [`readonly::guard`].
+    /// Statements before the text in the same packet; see [`readonly::guard`].
     pub(crate) guard: Option<String>,
-    /// The database that the session is in while it runs, where that is known.
+    /// The session's current database, if known.
     pub(crate) database: Option<&'a str>,
-    /// For the connection that sends `KILL QUERY`.
+    /// Connector for the connection that sends `KILL QUERY`.
     pub(crate) connector: &'a Arc<Connector>,
     /// The statement's place among the running ones.
     pub(crate) running: &'a RunningStatement,
@@ -41,7 +40,7 @@ pub(crate) struct RunContext<'a> {
     pub(crate) reader: &'a str,
 }
 
-/// Runs `sql` on `conn` and tells how it ended. The caller throws it away after an error for which
+/// Runs `sql` on `conn` and returns its result. The caller must drop the connection after an error for which
 /// [`DbError::leaves_connection_usable`] is false.
 pub(crate) fn run(
     conn: &mut DbConn,
@@ -52,7 +51,7 @@ pub(crate) fn run(
     run_bytes(conn, sql, sql.as_bytes(), sink, context)
 }
 
-/// As [`run`], for bytes that a process list may show as the text `sql`.
+/// Like [`run`], for bytes that a process list may show as the text `sql`.
 pub(super) fn run_bytes(
     conn: &mut DbConn,
     sql: &str,
@@ -101,19 +100,20 @@ pub(super) fn run_bytes(
     }
 }
 
-/// `ER_QUERY_INTERRUPTED`, and what a killed or timed-out statement says elsewhere (MariaDB error codes 1317, 1969, 1968).
+/// True for `ER_QUERY_INTERRUPTED` and other errors of killed or timed-out statements (MariaDB: 1969, 1968; MySQL:
+/// 3024).
 fn was_interrupted(code: u16) -> bool {
     matches!(code, 1317 | 1969 | 1968 | 3024)
 }
 
-/// Hands all results but the first `guards` to `sink`.
+/// Passes all results except the first `guards` to `sink`.
 fn copy_results(
     mut answer: Answer<'_>,
     mut guards: usize,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
 ) -> Result<(), DbError> {
-    // The first result of a statement that is guarded, all of which return rows.
+    // True for the first result of a guarded statement, which always has rows.
     let mut is_of_rows = guards > 0;
     let outcome = loop {
         let is_due = guards > 0 || is_of_rows;
@@ -125,7 +125,7 @@ fn copy_results(
         };
         match result {
             Ok(true) => {}
-            // As if one statement had been sent, or none that returns rows.
+            // A result is missing.
             Ok(false) if is_due => break Err(DbError::Lost(NOT_MYSQL.into())),
             Ok(false) => break Ok(()),
             Err(error) => break Err(rest_read(&mut answer, error, context)),
@@ -141,7 +141,7 @@ fn copy_results(
     outcome
 }
 
-/// Reads what is left after a failure on this side, which is told unless another comes of it.
+/// Reads the rest after a failure on this side, and returns that failure, or the one of reading.
 fn rest_read(answer: &mut Answer<'_>, error: DbError, context: &RunContext<'_>) -> DbError {
     let outcome = match error {
         DbError::Client(_) => {
@@ -156,7 +156,7 @@ fn rest_read(answer: &mut Answer<'_>, error: DbError, context: &RunContext<'_>) 
     outcome.err().unwrap_or(error)
 }
 
-/// Takes the answer to a statement of ours, which has no rows; false where there is none.
+/// Takes the answer to a statement of ours, which has no rows; returns false if there is none.
 fn skip(answer: &mut Answer<'_>) -> Result<bool, DbError> {
     match answer.next_set()? {
         None => Ok(false),
@@ -165,7 +165,7 @@ fn skip(answer: &mut Answer<'_>) -> Result<bool, DbError> {
     }
 }
 
-/// False where there is none any more. One that has no rows `is_of_rows` only where the server sends nonsense.
+/// Passes one result to `sink`; returns false if there is none. With `is_of_rows` a result without rows is invalid.
 fn one_result(
     answer: &mut Answer<'_>,
     sink: &mut dyn RowSink,
@@ -175,7 +175,7 @@ fn one_result(
     match answer.next_set()? {
         None => return Ok(false),
         Some(ResultSet::Done(_)) if is_of_rows => return Err(DbError::Lost(NOT_MYSQL.into())),
-        // Also what a server says of a comment behind the last semicolon.
+        // This may also be a server's answer to a comment behind the last semicolon.
         Some(ResultSet::Done(done)) => sink.done(done),
         Some(ResultSet::Rows(columns)) => {
             let is_large = budget::may_be_large(columns);
@@ -187,8 +187,8 @@ fn one_result(
     Ok(true)
 }
 
-/// True where the sink did not get all: it had enough, or the statement was told to stop. What a server has sent by then
-/// may be much, and nobody wants it.
+/// Passes all rows to `sink`. Returns true if it did not get all, since it had enough or the statement was told to
+/// stop; the rows after that are dropped.
 fn all_rows(
     answer: &mut Answer<'_>,
     sink: &mut dyn RowSink,
@@ -219,7 +219,7 @@ fn all_rows(
     }
 }
 
-/// Declines all results that follow.
+/// Declines all further results.
 fn decline_all(answer: &mut Answer<'_>, context: &RunContext<'_>) -> Result<(), DbError> {
     loop {
         decline_rest(answer, context)?;
@@ -231,10 +231,10 @@ fn decline_all(answer: &mut Answer<'_>, context: &RunContext<'_>) -> Result<(), 
     }
 }
 
-/// A reading statement is told to stop; one that writes must come to its end, so its rows are read and dropped. So are
-/// those of a server that cannot be told, until somebody stops the statement.
+/// Declines the rest of a result. A reading statement is told to stop. The rows of one that writes, which must run to
+/// its end, are read and dropped, and so are those of a server that cannot be told, until somebody stops the statement.
 fn decline_rest(answer: &mut Answer<'_>, context: &RunContext<'_>) -> Result<(), DbError> {
-    // One that could not be told sends all there is, which is no fault of its own.
+    // A server that could not be told has no deadline, since it rightly sends everything.
     let told = context.harmless && context.running.enough(context.connector);
     let deadline = told.then(|| Instant::now() + DECLINE_TIMEOUT);
     loop {
@@ -253,7 +253,7 @@ fn unless_interrupted(error: DbError, context: &RunContext<'_>) -> Result<(), Db
     }
 }
 
-/// After a failure of the client's side the statement was killed; the rest, which then is short, is read and dropped.
+/// Reads and drops the rest of a statement that was killed after a failure of the client's side; it is short.
 fn drain(answer: &mut Answer<'_>, context: &RunContext<'_>) -> Result<(), DbError> {
     loop {
         match answer.next_row() {
@@ -272,8 +272,8 @@ fn drain(answer: &mut Answer<'_>, context: &RunContext<'_>) -> Result<(), DbErro
     }
 }
 
-/// Fails where the server goes on sending after it was told to stop. The connection, in the middle of a result, is of
-/// no more use then.
+/// Fails if the server still sends long after it was told to stop. The connection, in the middle of a result, can then
+/// no longer be used.
 fn in_time(context: &RunContext<'_>, deadline: Option<Instant>) -> Result<(), DbError> {
     let late = deadline.is_some_and(|deadline| Instant::now() > deadline);
     if late || context.running.is_overdue() {

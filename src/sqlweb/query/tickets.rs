@@ -1,4 +1,4 @@
-//! Tickets, by which a browser downloads an export by itself.
+//! Tickets with which a browser downloads an export or a dump by itself.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::job::DumpJob;
-use super::job::Job;
+use super::job::{DumpJob, Job};
 use crate::http::Response;
 use crate::sqlweb::error::ApiError;
 use crate::sqlweb::limits::DOWNLOADS_OF_ONE;
@@ -19,17 +18,17 @@ use crate::sync::{Mutex, MutexGuard, Permit};
 /// Time that a ticket can be redeemed.
 const TICKET_TIME: Duration = crate::limits::DOWNLOAD_WAIT;
 
-/// Tickets that may wait at once.
+/// Maximum number of waiting tickets.
 const MAX_TICKETS: usize = 100;
 
-/// Bytes of all statements that wait for their download: four of the largest.
+/// Maximum bytes of all waiting statements: four of the largest.
 const MAX_WAITING: usize = 16 << 20;
 
-/// One export as asked for.
+/// One requested export.
 pub(crate) struct Export {
     /// The statement.
     pub(crate) job: Job,
-    /// How its rows are written.
+    /// Layout of its file.
     pub(crate) layout: Layout,
 }
 
@@ -57,7 +56,7 @@ impl Download {
         }
     }
 
-    /// Bytes that it holds while it waits.
+    /// Approximate bytes of memory while it waits.
     fn size(&self) -> usize {
         match self {
             Self::Export(export) => export.size(),
@@ -70,7 +69,7 @@ impl Download {
 #[derive(Default)]
 pub(crate) struct Tickets(Mutex<HashMap<String, WaitingDownload>>);
 
-/// A download that waits, since when, and that it is counted where visitors are.
+/// A waiting download, its start, and its permit among the visitor's, if visitors are counted.
 type WaitingDownload = (Download, Instant, Option<Permit>);
 
 impl Export {
@@ -91,7 +90,7 @@ impl Export {
 }
 
 impl Tickets {
-    /// A ticket for the download; 429 where too many wait, or too large ones.
+    /// Issues a ticket for the download; status 429 if too many or too large ones wait.
     fn issue(&self, download: Download) -> Result<String, ApiError> {
         let ticket = random::token();
         self.expire();
@@ -117,7 +116,7 @@ impl Tickets {
         Ok(ticket)
     }
 
-    /// The answer that holds it.
+    /// Answer with a ticket for the download.
     pub(crate) fn answer(&self, download: Download) -> Response {
         match self.issue(download) {
             Ok(ticket) => Response::ok(Ticket { ticket }),
@@ -135,7 +134,7 @@ impl Tickets {
         waiting.remove(ticket).map(|(download, ..)| download)
     }
 
-    /// Forgets what nobody came for.
+    /// Removes downloads that were not fetched in time.
     pub(crate) fn expire(&self) {
         self.lock()
             .retain(|_, (_, since, _)| since.elapsed() < TICKET_TIME);

@@ -1,14 +1,14 @@
-//! The time zone that one statement runs with, whatever the session has.
+//! The time zone of one statement, independent of the session's.
 
 use crate::sqlweb::catalogue::{literal, text};
 use crate::sqlweb::conn::{DbConn, rows, run_silently};
 use crate::sqlweb::error::DbError;
 
-/// An offset from UTC as servers take it, `+02:00`; a name would need tables that a server may lack.
+/// An offset from UTC for servers, `+02:00`; a name would need tables that a server may lack.
 pub(crate) struct TimeZone(String);
 
 impl TimeZone {
-    /// The offset of a text, if it is one that MySQL takes; MariaDB has up to `+13:00` and says so itself.
+    /// The offset in a text, if MySQL accepts it; MariaDB's limit is `+13:00`, which it reports itself.
     pub(crate) fn offset(text: &str) -> Option<Self> {
         let [sign @ (b'+' | b'-'), digits @ ..] = text.as_bytes() else {
             return None;
@@ -27,14 +27,13 @@ impl TimeZone {
         ([h1, h2, m1, m2] <= most).then(|| Self(text.to_owned()))
     }
 
-    /// Assignment that sets it, to stand among others in a `SET`.
+    /// Assignment that sets it, for a `SET`.
     pub(crate) fn assignment(&self) -> String {
         format!("time_zone = '{}'", self.0)
     }
 }
 
-/// Does `work` with the session's time zone as wanted and gives the session its own back. A connection that was lost has
-/// none any more.
+/// Does `work` in the wanted time zone and restores the session's own, unless the connection was lost.
 pub(crate) fn with_time_zone<T>(
     conn: &mut DbConn,
     wanted: Option<&TimeZone>,

@@ -1,4 +1,4 @@
-//! The answer to one statement, whoever reads it: this program from the socket, or the driver where there is TLS.
+//! The answer to one statement, which this program reads from the socket, or the driver if there is TLS.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -7,8 +7,7 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Column, Conn, QueryResult, Row, Text};
 
-use super::text_result::{PacketReader, PacketSource};
-use super::text_result::{ResultSet, SessionStatus, TextResult};
+use super::text_result::{PacketReader, PacketSource, ResultSet, SessionStatus, TextResult};
 use crate::sqlweb::conn::driver::has_set;
 use crate::sqlweb::conn::socket_handle::SocketHandle;
 use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence};
@@ -20,14 +19,14 @@ const COM_QUERY: u8 = 3;
 /// COM_SET_OPTION with MYSQL_OPTION_MULTI_STATEMENTS_ON, or _OFF.
 const COM_SET_OPTION: u8 = 27;
 
-/// The first byte of a packet that says that something is wrong.
+/// First byte of an ERR packet.
 const ERR: u8 = 0xff;
 
-/// Longest text of a statement that goes into one packet, in bytes: one less than a packet that goes on in the next, and
-/// one for the command.
+/// Longest text of a statement that fits into one packet, in bytes: one byte less than a packet that continues in the
+/// next, and one less for the command.
 pub(crate) const LONGEST_TEXT: usize = 0xff_fffe - 1;
 
-/// Time to wait for what a server that has sent nonsense may still send.
+/// Read timeout after an invalid answer of the server.
 const NONSENSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Last session status from the server.
@@ -36,9 +35,9 @@ pub(crate) enum LastStatus {
     /// The driver has read it.
     #[default]
     ByDriver,
-    /// It was read past the driver.
+    /// It was read without the driver.
     Here(SessionStatus),
-    /// The last word was an error, which says nothing of the session.
+    /// The last packet was an error, which has no status.
     Nothing,
 }
 
@@ -52,14 +51,14 @@ pub(crate) enum Answer<'c> {
 
 /// Result as the driver reads it.
 pub(crate) struct DriverResult<'c> {
-    /// It is kept from its own destructor, which would go on reading: while a panic unwinds, or from a server that sends
-    /// without end. What is not dropped then is the list of its columns.
+    /// Kept from its own destructor, which would read on while a panic unwinds, or from a server that sends without
+    /// end. Only the list of its columns leaks then.
     result: ManuallyDrop<QueryResult<'c, 'c, 'c, Text>>,
     /// Columns of the set that began last.
     columns: Vec<Column>,
-    /// The one that was read last.
+    /// The row that was read last.
     row: Option<Row>,
-    /// Where a statement that returns rows follows some of ours: how many of ours are to come, and the socket.
+    /// Number of remaining statements of ours before a statement that returns rows, and the socket.
     guards: Option<(usize, &'c SocketHandle)>,
 }
 
@@ -70,8 +69,8 @@ impl PacketSource for &SocketHandle {
 }
 
 impl<'c> Answer<'c> {
-    /// Sends a text of at most [`LONGEST_TEXT`] past the driver, which has nothing under way. Of the answer no packet is
-    /// taken that is longer than `most`, in bytes.
+    /// Sends a text of at most [`LONGEST_TEXT`] bytes without the driver, which must be idle. Packets of the answer may
+    /// have at most `most` bytes.
     pub(crate) fn direct(
         socket: &'c SocketHandle,
         sql: &[u8],
@@ -91,7 +90,7 @@ impl<'c> Answer<'c> {
         Ok(Self::Direct(TextResult::new(packets), status))
     }
 
-    /// Tells the server whether it may take several statements in one text; false where it does not know how to.
+    /// Tells the server whether to accept several statements in one text; returns false if it does not support that.
     pub(crate) fn set_several(
         socket: &'c SocketHandle,
         several: bool,
@@ -106,7 +105,8 @@ impl<'c> Answer<'c> {
         Ok(packets.payload().first() != Some(&ERR))
     }
 
-    /// Sends `sql` by the driver, which uses `socket`; after `guards` statements, if any, it has one that returns rows.
+    /// Sends `sql` by the driver, which uses `socket`; after `guards` statements, if any, follows one that returns
+    /// rows.
     pub(crate) fn by_driver(
         driver: &'c mut Conn,
         sql: &str,
@@ -121,7 +121,7 @@ impl<'c> Answer<'c> {
         }))
     }
 
-    /// Goes on to the next result, of which the rows before were read to their end; `None` after the last.
+    /// Advances to the next result, after the previous one was read to its end; `None` after the last.
     pub(crate) fn next_set(&mut self) -> Result<Option<ResultSet<'_>>, DbError> {
         match self {
             Self::Direct(result, _) => result.next_set(),
@@ -147,7 +147,7 @@ impl<'c> Answer<'c> {
                 *last = result
                     .status()
                     .map_or(LastStatus::Nothing, LastStatus::Here);
-                // The driver's next read is anybody's guess.
+                // The driver's next read would be undefined.
                 if let Some(socket) = result.overrun() {
                     log::debug!("a server sent more than its answer, so its connection is closed");
                     socket.shut_down();
@@ -165,7 +165,7 @@ impl DriverResult<'_> {
         }
         self.columns = self.result.columns().as_ref().to_vec();
         if !self.columns.is_empty() {
-            // An answer without columns from here on is the server's word on a comment behind the last semicolon.
+            // A later answer without columns is for a comment behind the last semicolon.
             self.guards = None;
             return Ok(Some(ResultSet::Rows(&self.columns)));
         }
@@ -187,8 +187,8 @@ impl DriverResult<'_> {
         Ok(Some(ResultSet::Done(done)))
     }
 
-    /// Reason that a statement that returns rows has none. Where the server sent nonsense the driver still believes
-    /// what the answers before have said: that more is to come.
+    /// Reason that a statement that returns rows has none. After an invalid answer the driver still expects another
+    /// result, as the previous answers announced.
     fn without_columns(&mut self) -> DbError {
         match self.result.next() {
             Some(Err(error)) => error.into(),

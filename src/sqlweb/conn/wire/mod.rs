@@ -1,4 +1,4 @@
-//! The server's answers read straight from the socket, where there is no TLS: the driver copies every cell of a row.
+//! Reads the server's answers from the socket if there is no TLS, since the driver copies every cell of a row.
 
 mod answer;
 mod text_result;

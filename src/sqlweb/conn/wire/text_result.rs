@@ -1,8 +1,8 @@
-//! The answer to COM_QUERY, taken apart where it lies (MySQL protocol documentation, "COM_QUERY Response", "Text
-//! Resultset", "Column Definition", "OK_Packet", "EOF_Packet", "ERR_Packet").
+//! Parses the packets of the answer to COM_QUERY in place (MySQL protocol documentation, "MySQL Packets", "COM_QUERY
+//! Response", "Text Resultset", "Column Definition", "OK_Packet", "EOF_Packet", "ERR_Packet").
 //!
-//! It is what the driver negotiates: protocol 4.1, several results, no CLIENT_DEPRECATE_EOF, no CLIENT_SESSION_TRACK; of
-//! MariaDB's own, one byte after the number of columns (MARIADB_CLIENT_CACHE_METADATA).
+//! The driver has negotiated protocol 4.1, several results, no CLIENT_DEPRECATE_EOF and no CLIENT_SESSION_TRACK; with
+//! MariaDB one byte after the number of columns (MARIADB_CLIENT_CACHE_METADATA).
 
 use std::io;
 
@@ -13,29 +13,41 @@ use rows::{Span, find_cells, number};
 use crate::sqlweb::error::{DbError, LOCAL_FILE, NOT_MYSQL, io_sentence, too_large};
 use crate::sqlweb::results::{Done, TextRow, info_line};
 
-/// The first bytes of packets that are neither a number of columns nor a row.
+/// First bytes of packets that are neither a number of columns nor a row.
 const OK: u8 = 0;
 const LOCAL_INFILE: u8 = 0xfb;
 const EOF: u8 = 0xfe;
 const ERR: u8 = 0xff;
 
-/// A row's first cell may begin like an EOF packet, which then is longer than this.
+/// Longest EOF packet, in bytes; a longer one is a row whose first cell begins like it.
 const LONGEST_EOF: usize = 8;
 
-/// More columns than any server can send; who announces them means to be waited for.
+/// Maximum number of announced columns, more than any server can send.
 const MAX_COLUMNS: u64 = 0xff_ffff;
 
-/// Bytes that a column takes beside its names, about, here and in the head of the answer.
+/// Approximate bytes of a column without its names, here and in the head of the answer.
 const COLUMN: usize = 512;
 
 const TOO_WIDE: &str = "the result has too many columns; select fewer";
+
+/// Bytes of a packet's header: three for its length, the lowest first, and one for its number in the answer.
+const HEADER: usize = 4;
+
+/// Length of a packet that continues in the next.
+const FULL: usize = 0xff_ffff;
+
+/// Least free room of the buffer for a read, in bytes.
+const ROOM: usize = 64 << 10;
+
+/// Size in bytes from which the buffer is made small again after a large packet.
+const LARGE: usize = 4 * ROOM;
 
 /// State of the session and the statement in an OK or EOF packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SessionStatus {
     /// The status flags.
     pub(crate) flags: StatusFlags,
-    /// Warnings that the server holds ready.
+    /// Number of the server's warnings.
     pub(crate) warnings: u16,
 }
 
@@ -43,11 +55,11 @@ pub(crate) struct SessionStatus {
 pub(crate) enum ResultSet<'a> {
     /// Rows of these columns follow.
     Rows(&'a [Column]),
-    /// There are none.
+    /// A result without rows.
     Done(Done),
 }
 
-/// Where in the answer the next packet is.
+/// Position of the next packet in the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PacketPosition {
     BeforeSet,
@@ -55,7 +67,7 @@ enum PacketPosition {
     Ended,
 }
 
-/// The answer to one statement, read as it is asked for.
+/// The answer to one statement, read on demand.
 pub(crate) struct TextResult<S> {
     packets: PacketReader<S>,
     position: PacketPosition,
@@ -65,7 +77,7 @@ pub(crate) struct TextResult<S> {
 }
 
 impl<S: PacketSource> TextResult<S> {
-    /// The answer that comes next.
+    /// The next answer in `packets`.
     pub(super) fn new(packets: PacketReader<S>) -> Self {
         Self {
             packets,
@@ -81,12 +93,12 @@ impl<S: PacketSource> TextResult<S> {
         self.status
     }
 
-    /// The source, where it has sent more than the answer that was read.
+    /// The source, if it has sent more than the answer.
     pub(super) fn overrun(self) -> Option<S> {
         self.packets.overrun()
     }
 
-    /// Goes on to the next result, of which the rows before were read to their end; `None` after the last.
+    /// Advances to the next result, after the previous one was read to its end; `None` after the last.
     pub(super) fn next_set(&mut self) -> Result<Option<ResultSet<'_>>, DbError> {
         if self.position != PacketPosition::BeforeSet {
             return Ok(None);
@@ -109,7 +121,7 @@ impl<S: PacketSource> TextResult<S> {
         }
     }
 
-    /// As many as were announced may never come, so that no room is made for them.
+    /// Reads the columns; no room is reserved, since the announced number may never come.
     fn read_columns(&mut self, count: u64) -> Result<(), DbError> {
         self.columns.clear();
         let mut room = self.packets.most();
@@ -144,8 +156,8 @@ impl<S: PacketSource> TextResult<S> {
         Ok(Some(TextRow::Packet(packet, &self.spans)))
     }
 
-    /// Reads a packet, and makes an error of the server's an error, after which it sends no more. Nor is anything read
-    /// after a packet that makes no sense, so the answer has ended until that is known.
+    /// Reads a packet; an ERR packet becomes an error and ends the answer. Nothing is read after an invalid packet, so
+    /// the position is `Ended` until the caller has checked it.
     fn advance(&mut self) -> Result<(), DbError> {
         self.status = None;
         self.position = PacketPosition::Ended;
@@ -175,7 +187,7 @@ fn cut_short() -> DbError {
     no_protocol("a packet is cut short")
 }
 
-/// Takes the first `N` bytes off.
+/// Takes the first `N` bytes off the packet.
 fn take<'a, const N: usize>(packet: &mut &'a [u8]) -> Option<&'a [u8; N]> {
     let (taken, rest) = packet.split_first_chunk()?;
     *packet = rest;
@@ -186,7 +198,7 @@ fn u16_of(packet: &mut &[u8]) -> Option<u16> {
     take(packet).map(|bytes| u16::from_le_bytes(*bytes))
 }
 
-/// A length-encoded text.
+/// Takes a length-encoded text off the packet.
 fn text<'a>(packet: &mut &'a [u8]) -> Option<&'a [u8]> {
     let length = usize::try_from(number(packet)?).ok()?;
     let (text, rest) = packet.split_at_checked(length)?;
@@ -212,7 +224,7 @@ fn status(flags: u16, warnings: u16) -> SessionStatus {
     SessionStatus { flags, warnings }
 }
 
-/// Returns the state at the end of columns or rows, if the packet is one.
+/// Returns the state in an EOF packet, which ends columns or rows; `None` for another packet.
 fn eof(packet: &[u8]) -> Option<SessionStatus> {
     match packet {
         &[EOF, w0, w1, f0, f1, ..] if packet.len() <= LONGEST_EOF => {
@@ -226,7 +238,7 @@ fn eof(packet: &[u8]) -> Option<SessionStatus> {
     }
 }
 
-/// One without a SQLSTATE is of a server before it has signed a client in.
+/// Parses an ERR packet; before a sign-in it has no SQLSTATE.
 fn server_error(packet: &[u8]) -> Option<MySqlError> {
     let mut rest = packet.get(1..)?;
     let code = u16_of(&mut rest)?;
@@ -243,7 +255,7 @@ fn server_error(packet: &[u8]) -> Option<MySqlError> {
     })
 }
 
-/// At least one. MariaDB's further byte says whether the columns follow, which they do for a text.
+/// Parses the number of columns, at least one. MariaDB's further byte is 1 if they follow, as always for a text.
 fn column_count(mut packet: &[u8]) -> Option<u64> {
     let count = number(&mut packet)?;
     let may_be = (1..=MAX_COLUMNS).contains(&count) && matches!(packet, [] | [1]);
@@ -252,13 +264,13 @@ fn column_count(mut packet: &[u8]) -> Option<u64> {
 
 fn column(mut packet: &[u8]) -> Option<Column> {
     let packet = &mut packet;
-    // The catalogue, the schema, the table by the name it has in the statement.
+    // The catalogue, the schema, and the table's name in the statement.
     for _ in 0..3 {
         text(packet)?;
     }
     let org_table = text(packet)?;
     let (name, org_name) = (text(packet)?, text(packet)?);
-    // The length of what follows.
+    // The length of the rest.
     take::<1>(packet)?;
     let character_set = u16_of(packet)?;
     let length = u32::from_le_bytes(*take(packet)?);
@@ -276,21 +288,9 @@ fn column(mut packet: &[u8]) -> Option<Column> {
     )
 }
 
-/// Bytes of a packet's header: its length in three, the lowest first, and its number in the answer.
-const HEADER: usize = 4;
-
-/// A packet of this length goes on in the next.
-const FULL: usize = 0xff_ffff;
-
-/// Bytes that the buffer has room for, at least, when more is read.
-const ROOM: usize = 64 << 10;
-
-/// A buffer that a large packet has made larger than this becomes small again after it.
-const LARGE: usize = 4 * ROOM;
-
-/// Where the bytes come from.
+/// Source of the bytes.
 pub(crate) trait PacketSource {
-    /// Appends what there is, as far as `buffer` has room for it, and waits where there is nothing; 0 is the end.
+    /// Appends received bytes up to the capacity of `buffer`, and waits if there are none; 0 is the end.
     fn receive(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize>;
 }
 
@@ -298,18 +298,18 @@ pub(crate) trait PacketSource {
 pub(super) struct PacketReader<S> {
     source: S,
     buffer: Vec<u8>,
-    /// Where in the buffer the present packet's payload begins,
+    /// Start of the current packet's payload in the buffer.
     at: usize,
-    /// and how long it is.
+    /// Length of that payload.
     length: usize,
     /// The number that the next packet must have.
     number: u8,
-    /// The longest payload that is taken, in bytes.
+    /// Longest accepted payload, in bytes.
     most: usize,
 }
 
 impl<S: PacketSource> PacketReader<S> {
-    /// The answer to a command that was just sent. The longest payload that is taken has `most` bytes.
+    /// The answer to a command that was just sent, with payloads of at most `most` bytes.
     pub(super) fn new(source: S, most: usize) -> Self {
         Self {
             source,
@@ -322,11 +322,11 @@ impl<S: PacketSource> PacketReader<S> {
         }
     }
 
-    /// Reads the next packet. No more memory is taken than twice what has come.
+    /// Reads the next packet. Memory is at most twice the received bytes.
     pub(super) fn advance(&mut self) -> Result<(), DbError> {
         self.at += self.length;
         self.length = 0;
-        // Never while much of what has come is still to be read: each packet of it would be moved again and again.
+        // Not while many received bytes are still unread, since their packets would be moved again and again.
         if self.buffer.capacity() > LARGE && self.buffer.len() - self.at <= ROOM {
             self.shrink();
         }
@@ -343,23 +343,23 @@ impl<S: PacketSource> PacketReader<S> {
         payload.expect("the packet lies in the buffer")
     }
 
-    /// The longest payload that is taken, in bytes.
+    /// Longest accepted payload, in bytes.
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// The source, where more has come than the packet that was read last.
+    /// The source, if more bytes have come than the packet that was read last.
     pub(super) fn overrun(self) -> Option<S> {
         (self.buffer.len() > self.at + self.length).then_some(self.source)
     }
 
-    /// Bytes that the buffer has room for.
+    /// Capacity of the buffer, in bytes.
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.buffer.capacity()
     }
 
-    /// False where the packet goes on.
+    /// Reads the first part of a packet; returns false if the packet continues.
     fn first_part(&mut self) -> Result<bool, DbError> {
         let more = self.header()?;
         self.have(HEADER + more)?;
@@ -368,7 +368,7 @@ impl<S: PacketSource> PacketReader<S> {
         Ok(more < FULL)
     }
 
-    /// Joins a further part to what there is of the packet.
+    /// Appends a further part to the packet; returns false if the packet continues.
     fn further_part(&mut self) -> Result<bool, DbError> {
         let more = self.header()?;
         let end = self.at + self.length;
@@ -378,7 +378,7 @@ impl<S: PacketSource> PacketReader<S> {
         Ok(more < FULL)
     }
 
-    /// The length of what follows the header after the present part.
+    /// Reads the header behind the current part and returns the length of its part.
     fn header(&mut self) -> Result<usize, DbError> {
         self.have(self.length + HEADER)?;
         let at = self.at + self.length;
@@ -395,7 +395,7 @@ impl<S: PacketSource> PacketReader<S> {
         Ok(more)
     }
 
-    /// Reads until the buffer holds `bytes` from the packet's beginning on.
+    /// Reads until the buffer has `bytes` bytes from the packet's beginning on.
     fn have(&mut self, bytes: usize) -> Result<(), DbError> {
         if self.buffer.len() - self.at >= bytes {
             return Ok(());
@@ -430,7 +430,7 @@ impl<S: PacketSource> PacketReader<S> {
     }
 }
 
-/// Error for an answer that makes no sense, in these words.
+/// Error for an invalid answer; `what` names the cause.
 pub(super) fn no_protocol(what: &str) -> DbError {
     DbError::Lost(format!("{NOT_MYSQL} ({what})"))
 }

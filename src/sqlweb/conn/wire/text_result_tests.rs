@@ -1,4 +1,4 @@
-//! Answers as servers send them, and as none does.
+//! Valid and invalid answers.
 
 use std::io;
 
@@ -57,7 +57,7 @@ impl Script {
         self.packet(&packet)
     }
 
-    /// Two columns of which MariaDB says that they follow.
+    /// Two columns, announced as by MariaDB.
     fn head(self) -> Script {
         self.packet(&[2, 1])
             .column("a", 8)
@@ -70,7 +70,7 @@ impl Script {
     }
 }
 
-/// Everything that an answer says, in words.
+/// Describes everything in an answer.
 fn read(bytes: &[u8], piece: usize) -> String {
     let mut said = String::new();
     let mut result = TextResult::new(PacketReader::new(Pieces { bytes, piece }, MOST));
@@ -347,7 +347,7 @@ fn a_server_error_ends_the_answer() {
     assert!(server_error(b"\xff\x28").is_none() && server_error(b"\xff\x28\x04#420").is_none());
 }
 
-/// Bytes of a good answer replaced, dropped and doubled: an end or an error, and never a panic.
+/// A valid answer with bytes replaced, dropped and doubled gives an end or an error, and never a panic.
 #[test]
 fn smoke_of_broken_answers() {
     let good = two_results().end(8).packet(&[0, 1, 1, 2, 0, 0, 0]).bytes;
