@@ -1,19 +1,32 @@
-//! The random key of sealed files. It lies apart from them, so that a copy of the per-user directory opens nothing, also
-//! with the machine's id, which is no secret.
+//! Sealed content, which only this user on this machine can open, and the random key for it. The key is kept outside
+//! the
+//! per-user directory, so that a copy of the directory cannot be opened, even with the machine's id, which is not
+//! secret.
 //!
 //! | the per-user directory | its key |
 //! |---|---|
 //! | `~/.postern` | `$XDG_STATE_HOME/postern/key`, else `~/.local/state/postern/key` |
-//! | that of `POSTERN_HOME`, and on Windows | beside it: `DIRECTORY.key` |
-//! | one with no such place | in it: `.key` |
+//! | that of `POSTERN_HOME`, and on Windows | next to it: `DIRECTORY.key` |
+//! | one without such a place | in it: `.key` |
 //!
-//! There is no such place where the directory is a volume of its own, as in a container: what lies apart does not live
-//! as long; where the machine has no id of its own, for the same reason; and where nothing can be written there, or
-//! others can. `.key-place` in the directory says where the key lies, so that a move, another environment or another
-//! spelling of the directory loses nothing.
+//! There is no such place if the directory is a volume of its own, as in a container, or if the machine has no id of
+//! its
+//! own: files outside the directory would not live as long. Nor if it cannot be written, or others can write there.
+//! `.key-place` in the directory names the place, so that a move, another environment or another spelling of the
+//! directory does not lose the key.
 //!
-//! A key apart that is another user's, or that others can change, is refused: whoever knows it opens all that is sealed
-//! with it.
+//! A key outside that belongs to another user, or that others can change, is refused: anyone who knows it could open
+//! everything that is sealed with it.
+//!
+//! ```text
+//! "PSTN" | version 2 | key's id, 8 bytes | salt, 16 bytes | nonce, 12 bytes | AES-256-GCM ciphertext and tag
+//! └───────────────────────── associated data ────────────────────────────┘
+//! key = HKDF-SHA-256(fingerprint | key file, salt, purpose)
+//! ```
+//!
+//! Salt and nonce are new at every write. Version 1 had no key file and no key id; it is read, and sealed again as soon
+//! as
+//! possible.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -27,30 +40,158 @@ use zeroize::Zeroizing;
 use super::data_dir::{DataDir, create_private};
 use super::error::Error;
 use super::fingerprint::Fingerprint;
-use super::lock::Locked;
-use super::lock::create_atomic;
-use super::random;
-use super::random::hex;
+use super::lock::{Locked, create_atomic};
+use super::random::{self, hex};
 
 /// Bytes of a key.
 pub(super) const KEY: usize = 32;
-/// Bytes of what names a key in a sealed file.
+/// Bytes of a key's id in a sealed file.
 pub(super) const KEY_ID: usize = 8;
-/// The key's name in the directory itself.
+/// Name of a key in the directory itself.
 pub(super) const INSIDE: &str = ".key";
-/// The file that says where the key is: one line.
+/// File with the place of the key: one line.
 const PLACE: &str = ".key-place";
-/// Bytes of that file, and of a key's. Default 4 KiB: a path.
+/// Bytes of that file, and of a key file. Default 4 KiB: a path.
 const CAP: u64 = 4096;
 
-/// A key, and what a sealed file calls it.
+/// Parts of sealed content.
+const MAGIC: &[u8; 4] = b"PSTN";
+const VERSION: u8 = 2;
+/// The version without a key file.
+const FIRST_VERSION: u8 = 1;
+/// Versions of newer programs; higher bytes are letters, never a version.
+const NEWER: std::ops::RangeInclusive<u8> = VERSION + 1..=0x1f;
+const SALT: usize = 16;
+const NONCE: usize = 12;
+const TAG: usize = 16;
+
+/// Seals and opens content: the inputs of its key besides the user and the salt.
+#[derive(Clone)]
+pub(super) struct Seal {
+    /// Content of another purpose cannot be opened as this one.
+    purpose: &'static str,
+    /// The root directory of the machine, from which the fingerprint is taken.
+    machine: PathBuf,
+}
+
+/// Result of an attempt to open.
+pub(super) enum Opened {
+    /// The content; `true` if an earlier version sealed it.
+    Content(Zeroizing<Vec<u8>>, bool),
+    /// Not sealed with this purpose by this user on this machine, or damaged.
+    Foreign,
+    /// The key that it names is missing.
+    KeyIsLost,
+    /// Sealed by a newer version of the program: the version of its format.
+    Newer(u8),
+}
+
+impl Seal {
+    pub(super) fn new(purpose: &'static str) -> Self {
+        Self {
+            purpose,
+            machine: PathBuf::from("/"),
+        }
+    }
+
+    /// Opens sealed content.
+    pub(super) fn open(&self, home: &DataDir, sealed: &[u8]) -> Result<Opened, Error> {
+        let Some((&version, rest)) = sealed.strip_prefix(MAGIC).and_then(<[u8]>::split_first)
+        else {
+            return Ok(Opened::Foreign);
+        };
+        if NEWER.contains(&version) {
+            return Ok(Opened::Newer(version));
+        }
+        let Some(fingerprint) = Fingerprint::known(home, &self.machine)? else {
+            return Ok(Opened::Foreign);
+        };
+        let (key, header) = match version {
+            FIRST_VERSION => (None, MAGIC.len() + 1),
+            VERSION => {
+                let Some((id, _)) = rest.split_at_checked(KEY_ID) else {
+                    return Ok(Opened::Foreign);
+                };
+                match SealKey::with_id(home, id)? {
+                    Some(key) => (Some(key), MAGIC.len() + 1 + KEY_ID),
+                    None => return Ok(Opened::KeyIsLost),
+                }
+            }
+            _ => return Ok(Opened::Foreign),
+        };
+        let secret = secret(&fingerprint, key.as_ref());
+        Ok(match open(&secret, self.purpose, sealed, header) {
+            Some(content) => Opened::Content(content, version == FIRST_VERSION),
+            None => Opened::Foreign,
+        })
+    }
+
+    /// Seals content for the holder of the lock: a machine without an id gets one, and a directory without a key.
+    pub(super) fn seal(
+        &self,
+        home: &DataDir,
+        locked: &Locked,
+        content: Zeroizing<Vec<u8>>,
+    ) -> Result<Vec<u8>, Error> {
+        let lasts_apart = Fingerprint::is_machines(&self.machine)?;
+        let key = SealKey::known_or_new(home, locked, lasts_apart)?;
+        let fingerprint = Fingerprint::known_or_new(home, locked, &self.machine)?;
+        let start = [&MAGIC[..], &[VERSION], &key.id].concat();
+        let secret = secret(&fingerprint, Some(&key));
+        Ok(seal(&secret, self.purpose, &start, content))
+    }
+}
+
+/// Secret from which a cipher's key is derived.
+fn secret(fingerprint: &Fingerprint, key: Option<&SealKey>) -> Zeroizing<Vec<u8>> {
+    let key = key.map_or(&[][..], |key| key.secret.as_slice());
+    Zeroizing::new([fingerprint.as_bytes(), key].concat())
+}
+
+/// Seals content; `start` is the part before the salt.
+fn seal(secret: &[u8], purpose: &str, start: &[u8], mut content: Zeroizing<Vec<u8>>) -> Vec<u8> {
+    let (salt, nonce) = (random::bytes::<SALT>(), random::bytes::<NONCE>());
+    let header = [start, &salt, &nonce].concat();
+    let tag = cipher(secret, &salt, purpose)
+        .encrypt_in_place_detached(&nonce.into(), &header, &mut content)
+        .expect("it is shorter than AES-GCM's 64 GiB");
+    [header.as_slice(), &content, &tag].concat()
+}
+
+/// Opens the result of [`seal`]; `None` unless it was made with this secret and purpose and a start of this length.
+fn open(secret: &[u8], purpose: &str, sealed: &[u8], start: usize) -> Option<Zeroizing<Vec<u8>>> {
+    let (header, body) = sealed.split_at_checked(start + SALT + NONCE)?;
+    let (_, rest) = header.split_at_checked(start)?;
+    let (salt, nonce) = rest.split_at_checked(SALT)?;
+    let nonce: [u8; NONCE] = nonce.try_into().ok()?;
+    let (body, tag) = body.split_at_checked(body.len().checked_sub(TAG)?)?;
+    let tag: [u8; TAG] = tag.try_into().ok()?;
+    let mut content = Zeroizing::new(body.to_vec());
+    cipher(secret, salt, purpose)
+        .decrypt_in_place_detached(&nonce.into(), header, &mut content, &tag.into())
+        .ok()?;
+    Some(content)
+}
+
+/// Derives the cipher by HKDF (RFC 5869), with the purpose as its `info`.
+fn cipher(secret: &[u8], salt: &[u8], purpose: &str) -> Aes256Gcm {
+    let mut key = Zeroizing::new([0; 32]);
+    hkdf::Salt::new(hkdf::HKDF_SHA256, salt)
+        .extract(secret)
+        .expand(&[purpose.as_bytes()], hkdf::HKDF_SHA256)
+        .and_then(|expanded| expanded.fill(key.as_mut_slice()))
+        .expect("a key is as long as the digest");
+    Aes256Gcm::new(Key::<Aes256Gcm>::from_slice(key.as_slice()))
+}
+
+/// A key, and its id in sealed files.
 pub(super) struct SealKey {
     pub(super) secret: Zeroizing<[u8; KEY]>,
     pub(super) id: [u8; KEY_ID],
 }
 
 impl SealKey {
-    /// The key that a sealed file names; none where it is lost.
+    /// The key that a sealed file names; none if it is lost.
     pub(super) fn with_id(home: &DataDir, id: &[u8]) -> Result<Option<Self>, Error> {
         for place in candidates(home)? {
             if let Some(key) = Self::read(home, &place)?.filter(|key| key.id == id) {
@@ -60,8 +201,8 @@ impl SealKey {
         Ok(None)
     }
 
-    /// The key to seal with, for the holder of the lock: a new one where there is none. It is on the disk before it is
-    /// used. `lasts_apart` says whether what is kept outside the directory lives as long as what is in it.
+    /// The key to seal with, for the holder of the lock; a new one if there is none, which is on disk before it is
+    /// used. `lasts_apart` is true if files outside the directory live as long as those in it.
     pub(super) fn known_or_new(
         home: &DataDir,
         locked: &Locked,
@@ -79,7 +220,7 @@ impl SealKey {
         Ok(key)
     }
 
-    /// The first that is there, and where.
+    /// The first existing key, and its place.
     fn known(home: &DataDir) -> Result<Option<(Self, PathBuf)>, Error> {
         for place in candidates(home)? {
             if let Some(key) = Self::read(home, &place)? {
@@ -89,7 +230,7 @@ impl SealKey {
         Ok(None)
     }
 
-    /// Makes one in the first place where that can be done; in the directory itself at last.
+    /// Creates a key in the first possible place; the last is the directory itself.
     fn new(home: &DataDir, lasts_apart: bool) -> Result<(Self, PathBuf), Error> {
         let text = Zeroizing::new(hex(&random::bytes::<KEY>()));
         let apart = home.key_places().iter().filter(|_| lasts_apart);
@@ -115,7 +256,7 @@ impl SealKey {
         }
     }
 
-    /// None where there is none: no file, or one that is no key.
+    /// Reads a key; none if the file is missing or not a key.
     fn read(home: &DataDir, place: &Path) -> Result<Option<Self>, Error> {
         let Some(found) = found(place)?.filter(|found| found.is_file() && found.len() <= CAP)
         else {
@@ -143,12 +284,12 @@ impl SealKey {
     }
 }
 
-/// Where the key of the directory is: the first that is there, else none.
+/// Place of the directory's key: the first existing one, else none.
 pub fn key_file(home: &DataDir) -> Result<Option<PathBuf>, Error> {
     Ok(SealKey::known(home)?.map(|(_, place)| place))
 }
 
-/// It tells nothing of the key.
+/// Derives the id, which reveals nothing about the key.
 fn id_of(secret: &[u8; KEY]) -> [u8; KEY_ID] {
     let mut hash = Sha256::new();
     hash.update(b"postern key id 1\0");
@@ -158,7 +299,7 @@ fn id_of(secret: &[u8; KEY]) -> [u8; KEY_ID] {
     *id
 }
 
-/// Where a key may be, the most likely first.
+/// Possible places of a key, the most likely first.
 fn candidates(home: &DataDir) -> Result<Vec<PathBuf>, Error> {
     let said = home.read(PLACE, CAP)?;
     let said = said.and_then(|said| String::from_utf8(said).ok());
@@ -170,7 +311,7 @@ fn candidates(home: &DataDir) -> Result<Vec<PathBuf>, Error> {
     Ok(places)
 }
 
-/// Writes the key, unless there is one, in a directory that is made where it is missing.
+/// Writes the key, unless it exists; a missing directory is created.
 fn make(place: &Path, text: &str) -> Result<(), Error> {
     let parent = place.parent().ok_or(Error::NoHome)?;
     create_private(parent)?;
@@ -183,7 +324,7 @@ fn make(place: &Path, text: &str) -> Result<(), Error> {
     }
 }
 
-/// Refuses to make a key where others write too, be it sticky: whoever comes first has the name.
+/// Refuses to create a key in a directory that others can write, even a sticky one: they could take the name first.
 #[cfg(unix)]
 fn refuse_shared(dir: &Path) -> Result<(), Error> {
     use std::os::unix::fs::MetadataExt;
@@ -197,7 +338,7 @@ fn refuse_shared(dir: &Path) -> Result<(), Error> {
     Err(Error::NotPrivate { path, reason })
 }
 
-/// Refuses a key of another user's, also where this one may read it, and one that others can swap.
+/// Refuses a key of another user, even if it is readable, and one that others can replace.
 #[cfg(unix)]
 fn refuse_foreign(place: &Path, found: &fs::Metadata) -> Result<(), Error> {
     use std::os::unix::fs::MetadataExt;
@@ -252,146 +393,6 @@ fn is_volume(_: &Path) -> bool {
     false
 }
 
-// Content that only this user on this machine can open.
-//
-// ```text
-// "PSTN" | version 2 | key's id, 8 bytes | salt, 16 bytes | nonce, 12 bytes | AES-256-GCM ciphertext and tag
-// └───────────────────────── associated data ────────────────────────────┘
-// key = HKDF-SHA-256(fingerprint | key file, salt, purpose)
-// ```
-//
-// Salt and nonce are fresh at every write. Version 1 had no key file and no id of one; it is read, and sealed anew at
-// the next chance.
-
-const MAGIC: &[u8; 4] = b"PSTN";
-const VERSION: u8 = 2;
-/// The version without a key file.
-const FIRST_VERSION: u8 = 1;
-/// Versions of newer programs: further on are letters, which stand in no version.
-const NEWER: std::ops::RangeInclusive<u8> = VERSION + 1..=0x1f;
-const SALT: usize = 16;
-const NONCE: usize = 12;
-const TAG: usize = 16;
-
-/// Inputs of a sealed file's key, beside the user and the salt.
-#[derive(Clone)]
-pub(super) struct Seal {
-    /// Content of another purpose cannot be opened as this one.
-    purpose: &'static str,
-    /// The root directory of the machine, from which the fingerprint is taken.
-    machine: PathBuf,
-}
-
-/// Result of an attempt to open.
-pub(super) enum Opened {
-    /// The content; `true` where it was sealed by an earlier version.
-    Content(Zeroizing<Vec<u8>>, bool),
-    /// It was not sealed with this purpose by this user on this machine, or it is damaged.
-    Foreign,
-    /// The key that it names is not there.
-    KeyIsLost,
-    /// A newer version of the program sealed it: the version of its form.
-    Newer(u8),
-}
-
-impl Seal {
-    pub(super) fn new(purpose: &'static str) -> Self {
-        Self {
-            purpose,
-            machine: PathBuf::from("/"),
-        }
-    }
-
-    /// Opens what was sealed.
-    pub(super) fn open(&self, home: &DataDir, sealed: &[u8]) -> Result<Opened, Error> {
-        let Some((&version, rest)) = sealed.strip_prefix(MAGIC).and_then(<[u8]>::split_first)
-        else {
-            return Ok(Opened::Foreign);
-        };
-        if NEWER.contains(&version) {
-            return Ok(Opened::Newer(version));
-        }
-        let Some(fingerprint) = Fingerprint::known(home, &self.machine)? else {
-            return Ok(Opened::Foreign);
-        };
-        let (key, header) = match version {
-            FIRST_VERSION => (None, MAGIC.len() + 1),
-            VERSION => {
-                let Some((id, _)) = rest.split_at_checked(KEY_ID) else {
-                    return Ok(Opened::Foreign);
-                };
-                match SealKey::with_id(home, id)? {
-                    Some(key) => (Some(key), MAGIC.len() + 1 + KEY_ID),
-                    None => return Ok(Opened::KeyIsLost),
-                }
-            }
-            _ => return Ok(Opened::Foreign),
-        };
-        let secret = secret(&fingerprint, key.as_ref());
-        Ok(match open(&secret, self.purpose, sealed, header) {
-            Some(content) => Opened::Content(content, version == FIRST_VERSION),
-            None => Opened::Foreign,
-        })
-    }
-
-    /// Seals content for the holder of the lock: a machine without an id gets one, and a directory without a key.
-    pub(super) fn seal(
-        &self,
-        home: &DataDir,
-        locked: &Locked,
-        content: Zeroizing<Vec<u8>>,
-    ) -> Result<Vec<u8>, Error> {
-        let lasts_apart = Fingerprint::is_machines(&self.machine)?;
-        let key = SealKey::known_or_new(home, locked, lasts_apart)?;
-        let fingerprint = Fingerprint::known_or_new(home, locked, &self.machine)?;
-        let start = [&MAGIC[..], &[VERSION], &key.id].concat();
-        let secret = secret(&fingerprint, Some(&key));
-        Ok(seal(&secret, self.purpose, &start, content))
-    }
-}
-
-/// Secret from which a cipher's key is derived.
-fn secret(fingerprint: &Fingerprint, key: Option<&SealKey>) -> Zeroizing<Vec<u8>> {
-    let key = key.map_or(&[][..], |key| key.secret.as_slice());
-    Zeroizing::new([fingerprint.as_bytes(), key].concat())
-}
-
-/// `start` is what stands before the salt.
-fn seal(secret: &[u8], purpose: &str, start: &[u8], mut content: Zeroizing<Vec<u8>>) -> Vec<u8> {
-    let (salt, nonce) = (random::bytes::<SALT>(), random::bytes::<NONCE>());
-    let header = [start, &salt, &nonce].concat();
-    let tag = cipher(secret, &salt, purpose)
-        .encrypt_in_place_detached(&nonce.into(), &header, &mut content)
-        .expect("it is shorter than AES-GCM's 64 GiB");
-    [header.as_slice(), &content, &tag].concat()
-}
-
-/// `None` for whatever [`seal`] has not made with this secret and purpose and a start of this length.
-fn open(secret: &[u8], purpose: &str, sealed: &[u8], start: usize) -> Option<Zeroizing<Vec<u8>>> {
-    let (header, body) = sealed.split_at_checked(start + SALT + NONCE)?;
-    let (_, rest) = header.split_at_checked(start)?;
-    let (salt, nonce) = rest.split_at_checked(SALT)?;
-    let nonce: [u8; NONCE] = nonce.try_into().ok()?;
-    let (body, tag) = body.split_at_checked(body.len().checked_sub(TAG)?)?;
-    let tag: [u8; TAG] = tag.try_into().ok()?;
-    let mut content = Zeroizing::new(body.to_vec());
-    cipher(secret, salt, purpose)
-        .decrypt_in_place_detached(&nonce.into(), header, &mut content, &tag.into())
-        .ok()?;
-    Some(content)
-}
-
-/// HKDF (RFC 5869) with the purpose as its `info`.
-fn cipher(secret: &[u8], salt: &[u8], purpose: &str) -> Aes256Gcm {
-    let mut key = Zeroizing::new([0; 32]);
-    hkdf::Salt::new(hkdf::HKDF_SHA256, salt)
-        .extract(secret)
-        .expand(&[purpose.as_bytes()], hkdf::HKDF_SHA256)
-        .and_then(|expanded| expanded.fill(key.as_mut_slice()))
-        .expect("a key is as long as the digest");
-    Aes256Gcm::new(Key::<Aes256Gcm>::from_slice(key.as_slice()))
-}
-
 #[cfg(test)]
 impl Seal {
     /// Moves it to another machine, for tests.
@@ -400,7 +401,7 @@ impl Seal {
         self
     }
 
-    /// As the first version sealed.
+    /// Seals in the format of the first version.
     pub(super) fn seal_as_first(&self, home: &DataDir, content: &[u8]) -> Vec<u8> {
         let fingerprint = Fingerprint::known(home, &self.machine).unwrap().unwrap();
         let start = [&MAGIC[..], &[FIRST_VERSION]].concat();
@@ -415,58 +416,5 @@ impl Seal {
 }
 
 #[cfg(test)]
-#[path = "key_file_tests.rs"]
+#[path = "seal_tests.rs"]
 mod tests;
-
-#[cfg(test)]
-mod sealed_tests {
-    use super::*;
-
-    fn content(opened: Opened) -> Option<Vec<u8>> {
-        match opened {
-            Opened::Content(content, false) => Some(content.to_vec()),
-            _ => None,
-        }
-    }
-
-    fn sealed(home: &DataDir, text: &[u8]) -> Vec<u8> {
-        let content = Zeroizing::new(text.to_vec());
-        let seal = Seal::new("p").seal(home, &home.lock().unwrap(), content);
-        seal.unwrap()
-    }
-
-    #[test]
-    fn every_flipped_bit_and_every_cut_is_noticed() {
-        let dir = tempfile::tempdir().unwrap();
-        let home = DataDir::at(dir.path());
-        let whole = sealed(&home, b"content");
-        let open = |purpose: &'static str, sealed: &[u8]| {
-            content(Seal::new(purpose).open(&home, sealed).unwrap())
-        };
-        assert_eq!(open("p", &whole).unwrap(), b"content");
-        assert!(open("q", &whole).is_none());
-        for bit in 0..whole.len() * 8 {
-            let mut flipped = whole.clone();
-            flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(open("p", &flipped).is_none(), "bit {bit}");
-        }
-        for length in 0..whole.len() {
-            assert!(open("p", &whole[..length]).is_none(), "cut at {length}");
-        }
-        let longer = [whole.as_slice(), b"x"].concat();
-        assert!(open("p", &longer).is_none());
-    }
-
-    #[test]
-    fn each_time_it_looks_different_and_nothing_of_the_content_shows() {
-        let dir = tempfile::tempdir().unwrap();
-        let home = DataDir::at(dir.path());
-        let [first, second] = [(); 2].map(|()| sealed(&home, b"secret"));
-        let header = MAGIC.len() + 1 + KEY_ID;
-        assert_eq!(first.len(), header + SALT + NONCE + 6 + TAG);
-        assert_eq!(first[..5], *b"PSTN\x02");
-        assert_eq!(first[..header], second[..header]);
-        assert_ne!(first[header..], second[header..]);
-        assert!(!second.windows(6).any(|part| part == b"secret"));
-    }
-}
