@@ -337,7 +337,7 @@ fn port(parsed: &Parsed) -> Result<u16, Failure> {
     })
 }
 
-/// Claims the directory for this manager. If another runs there, the failure names its page, which is opened.
+/// Claims the directory for this manager. If another runs there, the failure names its page, which `opens` opens.
 fn claim(home: &DataDir, opens: bool) -> Result<Instance, Failure> {
     Instance::claim(home).map_err(|claimed| match claimed {
         ClaimError::Failed(error) => error.into(),

@@ -301,7 +301,7 @@ impl ConnectionRecord {
         let refused = status.shown.host_key.as_ref();
         let is_its_own = refused.is_some_and(|key| key.server == server);
         drop(status);
-        // Others may wait for their main tunnel, which has no key in their status.
+        // Other connections may wait for their main tunnel.
         if is_its_own || !self.is_refused() {
             self.retry();
         }
