@@ -1,9 +1,9 @@
-//! Every time and size that a visitor, a sharer or an operator can meet, in one table: what uses one refers to it, and the
-//! manual's page of limits has it from here (`limits_tests`).
+//! All times and sizes that affect visitors, sharers or operators, in one table. The code uses these constants, and the
+//! manual's page of limits is made from them (`limits_tests`).
 
 use std::time::Duration;
 
-/// Makes a constant of each row, and for the manual a table of all.
+/// Makes a constant of each row, and a table of all rows for the manual.
 macro_rules! limits {
     ($($section:literal { $($name:ident: $type:ty = $value:expr, $unit:ident, $what:literal;)* })*) => {
         $($(

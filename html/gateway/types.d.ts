@@ -97,9 +97,9 @@ interface RelayFailure {
 
 /** Traffic, counted also before a restart of the relay. */
 interface RelayFigures {
-  /** From visitors. */
+  /** Bytes from visitors. */
   bytes_in: number;
-  /** To visitors. */
+  /** Bytes to visitors. */
   bytes_out: number;
   /** Requests of a site, connections of a public port. */
   requests: number;
@@ -295,11 +295,11 @@ interface RelayRevoked {
 
 /** Answer to a quick-setup call. `code` and `password` are secrets. */
 interface RelaySetup {
-  /** For sign-in links. */
+  /** Parts of the sign-in link. */
   api_key: RelaySetupKey;
   /** The application. */
   app: RelaySetupApplication;
-  /** For tunnels of the connector. */
+  /** Relays and credentials for tunnels. */
   connector: RelaySetupConnector;
 }
 
@@ -311,13 +311,13 @@ interface RelaySetupApplication {
   in_force: string[];
   /** Port of the tunnel that it is served through. */
   resource: RelayResource;
-  /** True if the site has another name because the wished one is taken. */
+  /** True if the site has another name because the preferred one is taken. */
   site_name_taken: boolean;
   /** Address for visitors. */
   site_url: string;
 }
 
-/** A quick-setup call. Its fields are read one by one, so that each wrong one is named. */
+/** A quick-setup call. Its fields are read one by one, so that each invalid one is named. */
 interface RelaySetupCall {
   /** Addresses and networks that visitors may come from; empty allows everybody. */
   allow?: string[] | null;
@@ -364,7 +364,7 @@ interface RelaySetupCall {
   version?: string | null;
 }
 
-/** Where and as whom a connector opens tunnels. */
+/** Relays and credentials for a connector's tunnels. */
 interface RelaySetupConnector {
   /** Other relays of the fleet that can hold the tunnel too, the best first; absent without a fleet. */
   alternates?: RelayTunnelRelay[] | null;
@@ -406,7 +406,7 @@ interface RelaySignIn {
 interface RelayStatus {
   /** True if new connectors need an enrolment token. */
   asks_token: boolean;
-  /** Those with a tunnel. */
+  /** Connectors with a tunnel. */
   connected: number;
   /** Connectors that match, in the wanted order. */
   connectors: RelayConnector[];
@@ -416,7 +416,7 @@ interface RelayStatus {
   enrolled: number;
   /** Base64 of SHA-256 over the ECDSA host key. */
   fingerprint: string;
-  /** Those that match the search. */
+  /** Connectors that match the search. */
   matching: number;
   /**
    * The values of `/metrics` of `--metrics-listen`, by name: a number; numbers by the value of a label; or of durations

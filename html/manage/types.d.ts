@@ -57,8 +57,8 @@ interface App {
   /** True if the statement log contains SQL texts */
   record_sql: boolean;
   /**
-   * Its own server; if none is set, the one that it was connected through. Null if the default or the command line's
-   * server applies
+   * URL of its own server; without one, of the server that it was connected through. Null if the default or the command
+   * line's server applies
    */
   server: string | null;
   /** Preferred first label of the site's name */
@@ -75,7 +75,7 @@ interface App {
 
 /** Changes of an application and its connection. */
 interface ChangeCount {
-  /** How many there were since the program started. */
+  /** Number of changes since the program started. */
   changes: number;
 }
 
@@ -83,7 +83,7 @@ interface ChangeCount {
 interface ConnectResult {
   /** ID at the remote server. */
   app_id: string;
-  /** Which of the five calls of a round is running, from 1, while it asks the server. */
+  /** Number of the current call of a round, from 1 to 5, while it asks the server. */
   attempt: number | null;
   /** Sign-in link with the authorization code: for the owner, never for a log. */
   auth_url: string;
@@ -136,9 +136,7 @@ interface ConnectResult {
   step: number | null;
   /** Its name. */
   step_name: string | null;
-  /**
-   * How the tunnel reaches the relay: its tunnel port, or the URL of its web server. Null while it is not connected.
-   */
+  /** Way of the tunnel to the relay: its tunnel port, or the URL of its web server. Null while it is not connected. */
   tunnel_way: 'port' | 'url' | null;
   /** Visitors; null while nothing is exposed, except the last ones of an expired application. */
   visitors: VisitorCount | null;
@@ -258,7 +256,7 @@ interface Failure {
 
 /** Health of an application: whether it answers. */
 interface Health {
-  /** Why it fails. */
+  /** Reason of the failure. */
   error: string | null;
   /** Setting to change; null if `error` says it. */
   hint: string | null;
@@ -299,7 +297,7 @@ interface Installed {
 interface Listener {
   /** Address of the service. */
   ip: string;
-  /** Its port. */
+  /** Port of the service. */
   port: number;
   /** Name of the process; empty if unknown. */
   process: string;
@@ -309,7 +307,7 @@ interface Listener {
 interface LoggedRequest {
   /** Bytes sent to the visitor, including the head. */
   bytes: number;
-  /** Its method. */
+  /** Method of the request. */
   method: string;
   /** Duration in whole milliseconds. */
   ms: number;
@@ -321,7 +319,7 @@ interface LoggedRequest {
   source: string;
   /** Status of the answer; 0 if none was sent. */
   status: number;
-  /** Its begin, RFC 3339. */
+  /** Begin of the request, RFC 3339. */
   time: string;
 }
 
@@ -372,15 +370,13 @@ interface MainTunnel {
   server: string;
   /** Its state. */
   status: 'connecting' | 'connected' | 'failed';
-  /**
-   * How the tunnel reaches the relay: its tunnel port, or the URL of its web server. Null while it is not connected.
-   */
+  /** Way of the tunnel to the relay: its tunnel port, or the URL of its web server. Null while it is not connected. */
   tunnel_way: 'port' | 'url' | null;
 }
 
 /** A plugin to add. */
 interface PluginToAdd {
-  /** Its name, or one of its protocols. */
+  /** Name of the plugin, or one of its protocols. */
   name: string;
 }
 
@@ -397,7 +393,7 @@ interface QrCode {
 
 /** A text to draw. */
 interface QrRequest {
-  /** At most 1,000 bytes. */
+  /** Text of at most 1,000 bytes. */
   text: string;
 }
 
@@ -429,7 +425,7 @@ interface Reset {
 interface ResetRequest {
   /** True to end the connections through it first. */
   disconnect?: boolean;
-  /** Its URL; only the origin counts. */
+  /** URL of the server; only its origin counts. */
   server: string;
 }
 

@@ -10,7 +10,7 @@ use super::connection::{ConnectResult, ConnectionState, Exposed, Health};
 use super::protocol::Protocol;
 use crate::net::authority::authority;
 
-/// An application; a bool stands for each secret. It has no `Debug`, as its connection has none.
+/// An application, with a bool in place of each secret. It has no `Debug`, because its connection has none.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct App {
     pub(crate) id: String,
@@ -44,7 +44,7 @@ pub(crate) struct App {
     pub(crate) updated_at: String,
     pub(crate) last_connected_at: Option<String>,
     pub(crate) temporary: bool,
-    /// None in the answer to one that was just added.
+    /// None in the answer to a call that adds an application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) conn_status: Option<ConnectionState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,17 +55,17 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Where its connection is.
+    /// State of its connection.
     pub(crate) fn status(&self) -> ConnectionState {
         self.conn_status.unwrap_or_default()
     }
 
-    /// Active settings of a connected one.
+    /// Active settings; none unless it is connected.
     pub(crate) fn exposed(&self) -> Option<&Exposed> {
         self.connection.as_ref()?.exposed.as_ref()
     }
 
-    /// Saved settings, as a connection made from them would have them.
+    /// Saved settings, in the form of a connection's settings.
     pub(crate) fn saved(&self) -> Exposed {
         let is_database = self.protocol.is_database();
         let only_reads = self.db_readonly || !self.guest.is_empty();
@@ -105,7 +105,7 @@ impl App {
 /// Requests or statements of an application's visitors after a number, as far as they are kept.
 #[derive(Default, Deserialize)]
 pub(crate) struct Log {
-    /// The number of the last one.
+    /// Number of the last entry.
     pub(crate) last: u64,
     #[serde(alias = "requests", alias = "statements")]
     pub(crate) entries: Vec<Map<String, Value>>,
@@ -133,7 +133,7 @@ pub(crate) struct ServerUpdate {
     pub(crate) default: Option<bool>,
 }
 
-/// Tells null from an omitted field.
+/// Distinguishes null from an omitted field.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     given: D,
 ) -> Result<Option<Option<T>>, D::Error> {
@@ -156,7 +156,7 @@ pub(crate) struct Version {
     /// Notices for the user.
     pub(crate) notices: Vec<String>,
     /// Names of its proxy variables and SSL_CERT_FILE, if set.
-    // An older program does not tell.
+    // None from an older program.
     #[cfg_attr(test, schemars(with = "BTreeSet<String>"))]
     pub(crate) network_variables: Option<BTreeSet<String>>,
 }

@@ -1,7 +1,6 @@
-//! The one client of our APIs: of a running program over loopback, or of the same handlers in this process.
+//! Client of our APIs: of a running program by HTTP over loopback, or of the same handlers in this process.
 
-use std::io;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +12,22 @@ use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
 use super::application::{App, Log, ServerUpdate, Version};
-use super::connection::{ChangeCount, ConnectResult, ConnectionState, HostKey};
-use super::connection::{MainTunnel, Server, Trust};
+use super::connection::{
+    ChangeCount, ConnectResult, ConnectionState, HostKey, MainTunnel, Server, Trust,
+};
 use crate::http::{ApiError, Handler, Method, Request, Response};
 use crate::net::percent::encode;
 use crate::store::{from_json, to_json};
 use crate::sync::{Thread, spawn};
 
-/// Calls one program.
+/// Time for the other process to accept a connection. Default 2 s: it is on this machine.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time for an answer. Default 15 s: a change waits up to 10 s for another writer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+/// Bytes of an answer. Default 64 MiB: enough for a relay with the maximum number of connectors.
+const ANSWER_CAP: u64 = 64 * 1024 * 1024;
+
+/// Client of one program.
 #[derive(Clone)]
 pub(crate) struct Client {
     program: Program,
@@ -38,7 +45,7 @@ enum Program {
 
 /// A program's API in this process.
 pub(crate) trait Service: Handler {
-    /// Closed at the next change of what [`Client::app`] answers for an application.
+    /// Returns a channel that is closed when the answer of [`Client::app`] for an application changes next.
     fn next_change(&self, id: &str) -> Receiver<()>;
 }
 
@@ -47,7 +54,7 @@ pub(crate) trait Service: Handler {
 pub(crate) enum Error {
     /// No answer from this address.
     Silent(SocketAddr, io::Error),
-    /// Something else than our API answers at this address.
+    /// Another program than ours answers at this address.
     Foreign(SocketAddr),
     /// The program refuses, or has failed.
     Refused {
@@ -58,11 +65,11 @@ pub(crate) enum Error {
     },
 }
 
-/// An answer, as far as it is in the envelope that our APIs use.
+/// The envelope of our APIs' answers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Envelope {
-    /// The status; none where the answer is no envelope.
+    /// Status; none if the answer has no envelope.
     code: Option<u64>,
     message: Option<String>,
     /// Hint, if the message contains none.
@@ -71,7 +78,7 @@ struct Envelope {
 }
 
 impl Client {
-    /// Of a program that runs at this address.
+    /// Client of a program that runs at this address.
     pub(crate) fn at(address: SocketAddr) -> Self {
         Self {
             program: Program::At(address),
@@ -79,7 +86,7 @@ impl Client {
         }
     }
 
-    /// Of a program in this process.
+    /// Client of a program in this process.
     pub(crate) fn here(service: Arc<dyn Service>) -> Self {
         Self {
             program: Program::Here(service),
@@ -131,7 +138,7 @@ impl Client {
             }
             Program::Here(service) => {
                 let answer = ask(service.as_ref(), method, path, body)?;
-                // A handler that breaks off answers for itself.
+                // The channel is closed if a handler breaks off.
                 answer
                     .recv()
                     .map_err(|_| broken_off())
@@ -214,19 +221,19 @@ impl Client {
         self.call(Method::Put, &format!("/api/apps/{id}"), Some(fields))
     }
 
-    /// Removes an application; with `release` its server gives the name of its site away.
+    /// Removes an application; with `release` its server releases the name of its site.
     pub(crate) fn remove(&self, id: &str, release: bool) -> Result<App, Error> {
         let query = if release { "?release=true" } else { "" };
         let path = format!("/api/apps/{id}{query}");
         self.call(Method::Delete, &path, None::<&()>)
     }
 
-    /// Adds an application that goes with its lease, which has its identifier.
+    /// Adds an application that is removed when its lease ends; the lease has its identifier.
     pub(crate) fn share(&self, fields: &Map<String, Value>) -> Result<App, Error> {
         self.call(Method::Post, "/api/shares", Some(fields))
     }
 
-    /// Begins to connect an application; its site must have the wished name where that is `required`.
+    /// Begins to connect an application; `required` if its site must have the preferred name.
     pub(crate) fn connect(&self, id: &str, required: bool) -> Result<(), Error> {
         let query = if required { "?site_name=required" } else { "" };
         self.post(&format!("/api/connect/{id}{query}"))
@@ -243,8 +250,8 @@ impl Client {
         Ok(answer.status)
     }
 
-    /// Closed at the next change of an application after this call, of another process perhaps before it too. None where
-    /// that does not tell.
+    /// Returns a channel that is closed at the next change of an application after this call; for another process
+    /// perhaps also at an earlier one. None if that process does not tell.
     pub(crate) fn next_change(&self, id: &str) -> Option<Receiver<()>> {
         if let Program::Here(service) = &self.program {
             return Some(service.next_change(id));
@@ -255,7 +262,7 @@ impl Client {
         let client = self.clone();
         let waits = move || {
             let path = format!("{path}?after={}", before.changes);
-            // However it ends, whoever waits looks then.
+            // The waiter looks at the application, however this ends.
             let _: Result<ChangeCount, Error> = client.get(&path);
             drop(tell);
         };
@@ -319,15 +326,8 @@ impl Client {
     }
 }
 
-/// Time for the other process to take a connection. Default 2 s: it is on this machine.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time for an answer. Default 15 s: a change waits up to 10 s for another writer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
-/// Bytes of an answer. Default 64 MiB: a relay with every connector it takes.
-const ANSWER_CAP: u64 = 64 * 1024 * 1024;
-
 /// Makes the call and returns the answer's body; `body` is JSON or empty.
-pub(super) fn call(
+fn call(
     address: SocketAddr,
     method: Method,
     path: &str,
@@ -359,7 +359,7 @@ pub(super) fn call(
     Ok(body_of(&answer).to_vec())
 }
 
-/// Body after the head: our servers give such answers a length, never chunks.
+/// Body after the head; such answers of our servers are never chunked.
 fn body_of(answer: &[u8]) -> &[u8] {
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
     end.and_then(|end| answer.get(end + 4..))

@@ -1,4 +1,4 @@
-//! A connection of an application.
+//! Connections of applications, and the servers that they use.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub(crate) enum ConnectionState {
 }
 
 impl ConnectionState {
-    /// As answers have it.
+    /// Name in answers.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -40,7 +40,7 @@ impl ConnectionState {
 }
 
 /// Connection of an application. Texts are empty and other members null if there is nothing to say.
-// It has no `Debug`: two of its URLs hold codes. The default is that of an application without a connection.
+// No `Debug`, because two of its URLs contain codes. The default is for an application without a connection.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -71,7 +71,7 @@ pub(crate) struct ConnectResult {
     pub(crate) step: Option<u8>,
     /// Its name.
     pub(crate) step_name: Option<Word>,
-    /// Which of the five calls of a round is running, from 1, while it asks the server.
+    /// Number of the current call of a round, from 1 to 5, while it asks the server.
     pub(crate) attempt: Option<u32>,
     /// Milliseconds until the next try.
     pub(crate) next_retry_ms: Option<u64>,
@@ -79,7 +79,7 @@ pub(crate) struct ConnectResult {
     pub(crate) local_url: String,
     /// Round trip in milliseconds; null while it is not connected.
     pub(crate) latency_ms: Option<f64>,
-    /// How the tunnel reaches the relay: its tunnel port, or the URL of its web server. Null while it is not connected.
+    /// Way of the tunnel to the relay: its tunnel port, or the URL of its web server. Null while it is not connected.
     #[cfg_attr(test, schemars(extend("enum" = ["port", "url", null])))]
     pub(crate) tunnel_way: Option<Word>,
     /// Bytes from visitors.
@@ -110,7 +110,7 @@ impl ConnectResult {
         self.error_class.as_deref().unwrap_or_default()
     }
 
-    /// Why the application does not answer, where it is known not to.
+    /// Health of an application that does not answer; none for others.
     pub(crate) fn failing(&self) -> Option<&Health> {
         let health = self.health.as_ref();
         health.filter(|health| health.state == HealthState::Failing)
@@ -121,7 +121,7 @@ impl ConnectResult {
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ChangeCount {
-    /// How many there were since the program started.
+    /// Number of changes since the program started.
     pub(crate) changes: u64,
 }
 
@@ -195,7 +195,7 @@ pub(crate) enum HealthState {
 #[serde(default)]
 pub(crate) struct Health {
     pub(crate) state: HealthState,
-    /// Why it fails.
+    /// Reason of the failure.
     pub(crate) error: Option<String>,
     /// Setting to change; null if `error` says it.
     pub(crate) hint: Option<Word>,
@@ -279,7 +279,7 @@ pub(crate) struct MainTunnel {
     pub(crate) local_port: Option<u16>,
     /// Round trip in milliseconds; null while it is not connected.
     pub(crate) latency_ms: Option<f64>,
-    /// How the tunnel reaches the relay: its tunnel port, or the URL of its web server. Null while it is not connected.
+    /// Way of the tunnel to the relay: its tunnel port, or the URL of its web server. Null while it is not connected.
     #[cfg_attr(test, schemars(extend("enum" = ["port", "url", null])))]
     pub(crate) tunnel_way: Option<Word>,
 }

@@ -1,24 +1,24 @@
-//! Why something is not connected: the table of kinds of failure, which answers carry as `error_class`.
+//! Reasons that something is not connected: the table of kinds of failure, whose codes answers have as `error_class`.
 
-/// The exit status of a command that fails.
+/// Exit status of a command that fails.
 pub(crate) const FAILED: u8 = 1;
-/// Where a server is not reached: trying again may help.
+/// Exit status if a server is not reached: trying again may help.
 pub(crate) const UNREACHABLE: u8 = 3;
-/// Where credentials, a token or a host key are refused: something has to be changed first.
+/// Exit status if credentials, a token or a host key are refused: something must be changed first.
 pub(crate) const REFUSED: u8 = 4;
-/// Where a limit is reached.
+/// Exit status if a limit is reached.
 pub(crate) const OVER_LIMIT: u8 = 5;
 
 /// Owner of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// The server's or the way's to it: it is not there, however that shows.
+    /// The server or the way to it: the server is not reached.
     Away,
-    /// The server's, for all applications alike.
+    /// The server, for all applications.
     Server,
-    /// The server's, perhaps for one application: its words tell.
+    /// The server, perhaps for one application: its message tells.
     Words,
-    /// The application's.
+    /// The application.
     App,
 }
 
@@ -28,16 +28,16 @@ pub(crate) enum Cure {
     Time,
     /// A change of the application.
     Change,
-    /// A change of the credentials, or of the server's mind about them.
+    /// A change of the credentials, or of the server's decision about them.
     Login,
 }
 
-/// One kind of failure.
+/// A kind of failure, as a row of the table.
 pub(crate) struct Row {
     class: ErrorClass,
-    /// As answers have it.
+    /// Code in answers.
     pub(crate) code: &'static str,
-    /// In a list.
+    /// Text in a list.
     pub(crate) text: &'static str,
     /// The HTTP status of a call that is refused for it; 0 if it shows only later, in the status.
     pub(crate) http: u16,
@@ -45,7 +45,7 @@ pub(crate) struct Row {
     pub(crate) exit: u8,
     pub(crate) whose: Whose,
     pub(crate) cure: Cure,
-    /// Hint, where the failure has none of its own; may be empty.
+    /// Hint for a failure without one of its own; may be empty.
     pub(crate) hint: &'static str,
 }
 
@@ -125,18 +125,18 @@ classes! {
 }
 
 impl ErrorClass {
-    /// Its row.
+    /// Returns its row.
     pub(crate) fn row(self) -> &'static Row {
         let row = CLASSES.iter().find(|row| row.class == self);
         row.expect("each kind has a row")
     }
 
-    /// As answers have it.
+    /// Code in answers.
     pub(crate) fn code(self) -> &'static str {
         self.row().code
     }
 
-    /// The kind with this code; none of another version's.
+    /// The kind with this code; none for a code of another version.
     pub(crate) fn named(code: &str) -> Option<&'static Row> {
         CLASSES.iter().find(|row| row.code == code)
     }

@@ -1,15 +1,16 @@
-//! The HTTP APIs as their callers see them: the types of requests and answers, and the one client of the management API.
+//! The HTTP APIs as their callers see them: the types of requests and answers, and the client.
 //!
 //! ```text
-//! command line ── client ──┬── http_call ── the server of a running program
+//! command line ── client ──┬── HTTP over loopback ── the server of a running program
 //!                          └── the same handlers, in this process
 //! ```
 //!
-//! A handler of [`manager`](crate::manager) makes an answer from these types, and the client reads it into them. The types
-//! of the relay's API are in [`relay`]; its operator's commands share them with it.
+//! Handlers of [`manager`](crate::manager) answer with these types, and the client reads answers into them. The types
+//! of
+//! the relay's API are in [`relay`]; the relay and its operator's commands share them.
 //!
-//! The OpenAPI descriptions are made of types and routes, and the types of the pages of their schemas: `openapi` and
-//! `typescript` write them in unit tests.
+//! Unit tests write the OpenAPI descriptions from types and routes (`openapi`), and the pages' types from the schemas
+//! (`typescript`).
 
 mod application;
 mod client;
@@ -28,8 +29,7 @@ pub(crate) mod typescript;
 pub(crate) use application::{App, Log, ServerUpdate, Version};
 pub(crate) use client::{Client, Error, Service};
 pub(crate) use connection::{
-    ChangeCount, ConnectResult, ConnectionState, Exposed, Health, HealthState, HostKey, RelayAt,
-    Word,
+    ChangeCount, ConnectResult, ConnectionState, Exposed, Health, HealthState, HostKey, MainTunnel,
+    RelayAt, Server, Trust, Word,
 };
-pub(crate) use connection::{MainTunnel, Server, Trust};
 pub(crate) use error_class::{Cure, ErrorClass, FAILED, OVER_LIMIT, REFUSED, UNREACHABLE, Whose};

@@ -19,8 +19,8 @@ struct Failure {
     /// Advice, if the message has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// Reason of a refused quick-setup: the connector has reached its limit of applications (`quota`), no public port is
-    /// free (`no_port`), the relay is full (`full`), or its shared store is unavailable (`store_away`).
+    /// Reason of a refused quick-setup: the connector has reached its limit of applications (`quota`), no public port
+    /// is free (`no_port`), the relay is full (`full`), or its shared store is unavailable (`store_away`).
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -28,7 +28,7 @@ struct Failure {
 /// A description that grows by its routes.
 pub(crate) struct Description {
     generator: SchemaGenerator,
-    /// Of the types that requests are read into.
+    /// Generator for the types that requests are read into.
     reader: SchemaGenerator,
     failure: Value,
     is_closed: bool,
@@ -52,7 +52,7 @@ impl Description {
         Self::failing::<Failure>(title, about, security)
     }
 
-    /// One whose failed calls answer `F`.
+    /// Description whose failed calls answer `F`.
     pub(crate) fn failing<F: JsonSchema>(title: &str, about: &str, security: Value) -> Self {
         let mut settings = SchemaSettings::draft2020_12().for_serialize();
         settings.definitions_path = "/components/schemas".into();

@@ -22,7 +22,7 @@ pub enum Protocol {
 use Protocol::*;
 
 impl Protocol {
-    /// All of them, in the order that messages list them.
+    /// All protocols, in the order in which messages list them.
     pub const ALL: [Protocol; 9] = [Http, Https, Tcp, Ssh, Rdp, Vnc, Telnet, Mysql, Mariadb];
 
     /// The protocol of this name.
@@ -30,7 +30,7 @@ impl Protocol {
         Self::ALL.into_iter().find(|known| known.name() == name)
     }
 
-    /// As requests and answers have it.
+    /// Name in requests and answers.
     pub fn name(self) -> &'static str {
         match self {
             Http => "http",
@@ -45,7 +45,7 @@ impl Protocol {
         }
     }
 
-    /// Where such an application usually listens; none for plain TCP.
+    /// Usual port of such an application; none for plain TCP.
     pub fn default_port(self) -> Option<u16> {
         match self {
             Http => Some(80),
@@ -74,8 +74,7 @@ impl Protocol {
         matches!(self, Http | Https)
     }
 
-    /// The protocol that the remote server is told: of a database it sees the web client, and TLS to an application is
-    /// done here.
+    /// Protocol for the remote server: it sees the web client of a database, and TLS to an application ends here.
     pub fn exposed(self) -> &'static str {
         if self.is_visited_by_http() {
             Http.name()

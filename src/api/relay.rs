@@ -1,4 +1,4 @@
-//! The API of `postern relay`: what its operator reads and changes.
+//! The API of `postern relay`: the operator's calls, and the quick-setup calls of connectors.
 
 use std::collections::BTreeMap;
 use std::ops::Not;
@@ -34,15 +34,16 @@ pub struct Status {
     pub asks_token: bool,
     /// All connectors.
     pub enrolled: usize,
-    /// Those with a tunnel.
+    /// Connectors with a tunnel.
     pub connected: usize,
-    /// Those that match the search.
+    /// Connectors that match the search.
     pub matching: usize,
     /// `offset` of the next page, if there is one.
     pub next: Option<usize>,
     /// Connectors that match, in the wanted order.
     pub connectors: Vec<Connector>,
-    /// The values of `/metrics` of `--metrics-listen`, by name: a number; numbers by the value of a label; or of durations
+    /// The values of `/metrics` of `--metrics-listen`, by name: a number; numbers by the value of a label; or of
+    /// durations
     /// `count` and `seconds`.
     pub metrics: BTreeMap<String, Value>,
     /// Relays of its fleet, this one first; null without a fleet.
@@ -131,9 +132,9 @@ pub struct Quota {
 pub struct Figures {
     /// Requests of a site, connections of a public port.
     pub requests: u64,
-    /// From visitors.
+    /// Bytes from visitors.
     pub bytes_in: u64,
-    /// To visitors.
+    /// Bytes to visitors.
     pub bytes_out: u64,
     /// Current visitors.
     pub visitors: u64,
@@ -378,15 +379,15 @@ pub struct Health {
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Setup {
-    /// For tunnels of the connector.
+    /// Relays and credentials for tunnels.
     pub connector: SetupConnector,
     /// The application.
     pub app: SetupApplication,
-    /// For sign-in links.
+    /// Parts of the sign-in link.
     pub api_key: SetupKey,
 }
 
-/// Where and as whom a connector opens tunnels.
+/// Relays and credentials for a connector's tunnels.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct SetupConnector {
@@ -435,7 +436,7 @@ pub struct SetupApplication {
     pub resource: Resource,
     /// Parts of the call that the relay enforces: `code`, `expires_in`, `allow`.
     pub in_force: Vec<String>,
-    /// True if the site has another name because the wished one is taken.
+    /// True if the site has another name because the preferred one is taken.
     pub site_name_taken: bool,
 }
 
@@ -487,7 +488,7 @@ pub struct TlsAllowed {
     pub allowed: bool,
 }
 
-/// A quick-setup call. Its fields are read one by one, so that each wrong one is named.
+/// A quick-setup call. Its fields are read one by one, so that each invalid one is named.
 #[derive(Clone, Default, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct SetupCall {

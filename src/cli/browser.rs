@@ -1,4 +1,4 @@
-//! Opens the user's browser, where there is one.
+//! Opens the user's browser, if there is one.
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
@@ -36,7 +36,7 @@ fn find(name: &str, path: &OsStr) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// In a process group of its own, so that Ctrl-C here does not end the browser.
+/// Starts the browser in a process group of its own, so that Ctrl-C here does not end it.
 fn spawn(opener: PathBuf, url: &str) {
     let spawned = Command::new(&opener)
         .arg(url)

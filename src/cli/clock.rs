@@ -16,15 +16,48 @@ const MONTHS: [&str; 12] =
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;
-/// Seconds in which a minute is much.
+/// Seconds below which a time is shown with seconds.
 const SOON: i64 = 600;
 
-/// Seconds since 1970.
-fn unix(time: SystemTime) -> i64 {
-    i64::try_from(since_epoch(time).as_secs()).unwrap_or(i64::MAX)
-}
+/// Directory of the zones.
+const ZONES: &str = "/usr/share/zoneinfo";
+/// Bytes of a file. Default 64 KiB: the largest has 4.
+const FILE_CAP: u64 = 64 * 1024;
+
+/// A time zone: seconds ahead of UTC, by time.
+#[derive(Debug)]
+pub(crate) struct Zone(TimeZone);
 
 impl Zone {
+    /// The user's zone: `TZ`, else `/etc/localtime`; UTC if that cannot be read.
+    pub(crate) fn local() -> Self {
+        let name = std::env::var("TZ").unwrap_or_else(|_| "localtime".to_owned());
+        Self::named(&name).unwrap_or_else(Self::utc_zone)
+    }
+
+    fn utc_zone() -> Self {
+        Self(TimeZone::utc())
+    }
+
+    /// Seconds ahead of UTC at a time. If the file has no rule, the last change stays in effect.
+    fn offset(&self, utc: i64) -> i64 {
+        let zone = self.0.as_ref();
+        let last = zone.transitions().last();
+        let last = last.and_then(|last| zone.local_time_types().get(last.local_time_type_index()));
+        let kind = zone.find_local_time_type(utc).ok().or(last);
+        kind.map_or(0, |kind| kind.ut_offset().into())
+    }
+
+    /// Zone of `Europe/Berlin`, also with a colon before it, of a path, or of a rule.
+    fn named(name: &str) -> Option<Self> {
+        let name = name.strip_prefix(':').unwrap_or(name);
+        if name.contains("..") {
+            return None;
+        }
+        let zones = TimeZoneSettings::new(&[ZONES], read);
+        zones.parse_posix_tz(name).ok().map(Self)
+    }
+
     /// The next time that the clock on the wall shows these seconds since midnight, after `now`.
     pub(super) fn next(&self, now: SystemTime, of_day: i64) -> SystemTime {
         let now = unix(now);
@@ -36,7 +69,7 @@ impl Zone {
         SystemTime::UNIX_EPOCH + Duration::from_secs(next)
     }
 
-    /// UTC of a local time; of one that the clock skips, the moment after.
+    /// UTC of a local time; for a time that the clock skips, the moment after.
     fn utc(&self, local: i64) -> i64 {
         let guess = local - self.offset(local);
         local - self.offset(guess)
@@ -51,7 +84,7 @@ impl Zone {
         )
     }
 
-    /// `18:04`, `tomorrow 18:04`, or with the date on other days; with seconds where it is in less than 10 minutes.
+    /// `18:04`, `tomorrow 18:04`, or with the date on other days; with seconds if it is in less than 10 minutes.
     pub(super) fn shown(&self, time: SystemTime, now: SystemTime) -> String {
         let local = |time: SystemTime| unix(time) + self.offset(unix(time));
         let (at, now) = (local(time), local(now));
@@ -84,6 +117,11 @@ impl Zone {
     }
 }
 
+/// Seconds since 1970.
+fn unix(time: SystemTime) -> i64 {
+    i64::try_from(since_epoch(time).as_secs()).unwrap_or(i64::MAX)
+}
+
 fn with_seconds(local: i64) -> String {
     format!("{}:{:02}", clock(local), local.rem_euclid(60))
 }
@@ -91,46 +129,6 @@ fn with_seconds(local: i64) -> String {
 fn clock(local: i64) -> String {
     let of_day = local.rem_euclid(DAY);
     format!("{:02}:{:02}", of_day / 3600, of_day / 60 % 60)
-}
-
-/// Where the zones are by their names.
-const ZONES: &str = "/usr/share/zoneinfo";
-/// Bytes of a file. Default 64 KiB: the largest has 4.
-const FILE_CAP: u64 = 64 * 1024;
-
-/// A time zone: seconds ahead of UTC, by time.
-#[derive(Debug)]
-pub(crate) struct Zone(TimeZone);
-
-impl Zone {
-    /// The user's: `TZ`, else `/etc/localtime`; UTC where that cannot be found out.
-    pub(crate) fn local() -> Self {
-        let name = std::env::var("TZ").unwrap_or_else(|_| "localtime".to_owned());
-        Self::named(&name).unwrap_or_else(Self::utc_zone)
-    }
-
-    fn utc_zone() -> Self {
-        Self(TimeZone::utc())
-    }
-
-    /// Seconds ahead of UTC at a time. A file without a rule says nothing of the time after its last change.
-    fn offset(&self, utc: i64) -> i64 {
-        let zone = self.0.as_ref();
-        let last = zone.transitions().last();
-        let last = last.and_then(|last| zone.local_time_types().get(last.local_time_type_index()));
-        let kind = zone.find_local_time_type(utc).ok().or(last);
-        kind.map_or(0, |kind| kind.ut_offset().into())
-    }
-
-    /// `Europe/Berlin`, with a colon before it too, a path, or a rule.
-    fn named(name: &str) -> Option<Self> {
-        let name = name.strip_prefix(':').unwrap_or(name);
-        if name.contains("..") {
-            return None;
-        }
-        let zones = TimeZoneSettings::new(&[ZONES], read);
-        zones.parse_posix_tz(name).ok().map(Self)
-    }
 }
 
 fn read(path: &str) -> Result<Vec<u8>, Box<dyn Error + Send + Sync>> {

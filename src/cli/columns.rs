@@ -1,4 +1,4 @@
-//! Tables: in aligned columns for a person, in columns that tabs separate for a program.
+//! Tables: aligned columns on a terminal, columns separated by tabs for a program.
 
 use std::io::IsTerminal;
 
@@ -8,13 +8,12 @@ use serde::Serialize;
 use super::args::command::Parsed;
 use super::args::table::WIDE;
 use super::clock::Zone;
-use super::failure::{Failure, printable};
-use super::failure::{print, print_json};
+use super::failure::{Failure, print, print_json, printable};
 
 /// Gap between two columns on a terminal.
 const GAP: &str = "  ";
 
-/// Characters of a column that is worth showing in part.
+/// Least width at which a column is shown in part.
 const LEAST: usize = 10;
 
 /// A cell: the text without control characters, `-` for an empty one.
@@ -42,7 +41,7 @@ impl<const N: usize> Columns<N> {
     }
 }
 
-/// Prints a list: with `--json` as it is, else its rows as a table. A command without `--wide` shows all columns.
+/// Prints a list: with `--json` unchanged, else its rows as a table. A command without `--wide` shows all columns.
 pub(super) fn print_list<const N: usize>(
     parsed: &Parsed,
     list: &impl Serialize,
@@ -90,7 +89,7 @@ pub(super) fn print_table<const N: usize>(
     })
 }
 
-/// Columns as wide as their widest cell, and all together no wider than `width`; the last one ends where it ends.
+/// Lays out columns as wide as their widest cell, together no wider than `width`; the last one is not padded.
 fn fitting<const N: usize>(
     heading: [&str; N],
     first: &[&str],

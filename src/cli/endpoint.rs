@@ -1,4 +1,4 @@
-//! Where an application is, as the command line says it: a port, a host, or a pasted URL.
+//! Address of an application on the command line: a port, a host, or a pasted URL.
 
 use std::net::Ipv6Addr;
 
@@ -9,7 +9,7 @@ use crate::manager::protocol::Protocol;
 use crate::net::authority;
 use crate::sqlweb::Target;
 
-/// Given parts; the rest is the protocol's default.
+/// Given parts; the protocol has defaults for the others.
 #[derive(Default)]
 pub(super) struct Endpoint {
     /// Protocol in the URL.
@@ -18,7 +18,7 @@ pub(super) struct Endpoint {
     pub(super) port: Option<u16>,
     /// Path in a web site's URL, `/admin?x=1`; none for `/`.
     pub(super) path: Option<String>,
-    /// Of a database's URL.
+    /// User in a database's URL.
     pub(super) user: Option<String>,
     pub(super) password: Option<Zeroizing<String>>,
     pub(super) database: Option<String>,
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str) -> Result<Endpoint, String> {
     if let Some((scheme, rest)) = text.split_once("://") {
         return url(text, scheme, rest);
     }
-    // An address line of a browser without its scheme.
+    // It may be copied from a browser's address line without the scheme.
     let place = text.split(['/', '?', '#']).next().unwrap_or_default();
     if text.starts_with('/') {
         return Err("it is a file: give PORT, HOST or HOST:PORT".to_owned());

@@ -1,8 +1,7 @@
-//! How a command ends other than well: exit status, what happened, what to try.
+//! Failure of a command (exit status, message and hint), and the output of all commands.
 
 use std::fmt::Write as _;
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -11,19 +10,19 @@ use zeroize::Zeroizing;
 
 use crate::http::ApiError;
 use crate::net::in_words;
-use crate::store;
-use crate::store::{escaped, is_hidden};
+use crate::store::{self, escaped, is_hidden};
 
 pub(crate) use crate::api::{FAILED, OVER_LIMIT, REFUSED, UNREACHABLE};
 
-/// The longest text from elsewhere that is printed, in characters. Default 16 Ki: far above every message that is one,
-/// and less than would bury what stands around it.
+/// The longest text from elsewhere that is printed, in characters. Default 16 Ki: far longer than any real message, and
+/// short enough not to hide other output.
 const TEXT_CAP: usize = 16 * 1024;
 
-/// The exit status of a command that Ctrl-C ended, as shells have it.
+/// Exit status of a command that Ctrl-C ended, as in shells.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Hints for texts of the system about a shortage, which is the cause whatever was tried; the C libraries differ.
+/// Hints for system messages about a shortage, which is then the cause of any failure; C libraries have different
+/// messages.
 const SHORTAGES: [(&str, &str); 5] = [
     ("Resource temporarily unavailable", MORE_THREADS),
     ("the limit of open files is", MORE_FILES),
@@ -37,27 +36,27 @@ const SHORTAGES: [(&str, &str); 5] = [
 const MORE_THREADS: &str = "raise the limit of threads ('ulimit -u', or pids.max of the cgroup) or of memory ('ulimit -v')";
 const MORE_FILES: &str = "raise the limit of open files ('ulimit -n 1024')";
 
-/// The end of a command that did not do what was asked.
+/// The end of a command that has failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     status: u8,
     message: String,
     hint: Option<String>,
-    /// Status of an API's answer for this, if the exit status does not tell.
+    /// Status for the JSON output, if the exit status does not imply it.
     code: Option<u16>,
-    /// True with `--json`: it is printed as JSON too.
+    /// True if it is printed as JSON too, because of `--json`.
     is_json: bool,
-    /// Answer that `--json` promises all the same: an object has the members of the error too.
+    /// Answer that `--json` prints also after a failure; an object gets the members of the error too.
     answer: Option<Box<Value>>,
 }
 
 impl Failure {
-    /// The operation failed: status 1.
+    /// Failure of an operation: status 1.
     pub(crate) fn operation(message: impl AsRef<str>) -> Self {
         Self::verbatim(format!("postern: {}", message.as_ref()))
     }
 
-    /// The operation failed, with a message whose every letter is specified.
+    /// Failure of an operation with a message that is specified exactly.
     pub(crate) fn verbatim(message: impl Into<String>) -> Self {
         Self {
             status: FAILED,
@@ -69,7 +68,7 @@ impl Failure {
         }
     }
 
-    /// The command line is wrong: status 2.
+    /// Failure for a wrong command line: status 2.
     pub(crate) fn usage(message: impl AsRef<str>) -> Self {
         Self {
             status: 2,
@@ -77,7 +76,7 @@ impl Failure {
         }
     }
 
-    /// A text that is the whole message, such as a command's help; status 2.
+    /// Failure with a whole text as its message, such as a command's help; status 2.
     pub(crate) fn usage_text(text: &str) -> Self {
         Self {
             status: 2,
@@ -85,7 +84,7 @@ impl Failure {
         }
     }
 
-    /// Standard output could not be written. A reader that has had enough is no failure.
+    /// Failure to write to standard output. A reader that closes its end is not a failure.
     pub(crate) fn output(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self {
@@ -96,14 +95,14 @@ impl Failure {
         Self::operation(format!("cannot write to standard output: {error}"))
     }
 
-    /// Adds the second line: what to try.
+    /// Adds the second line: a hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Adds what to try, where there is something.
+    /// Adds a hint, if there is one.
     #[must_use]
     pub(crate) fn hint_if(self, hint: Option<impl Into<String>>) -> Self {
         match hint {
@@ -119,14 +118,14 @@ impl Failure {
         self
     }
 
-    /// Has the status that an API answers with for this.
+    /// Sets the status for the JSON output.
     #[must_use]
     pub(crate) fn code(mut self, code: u16) -> Self {
         self.code = Some(code);
         self
     }
 
-    /// Prints it as JSON too where the command line is wrong, with `--json` in it.
+    /// Prints a wrong command line as JSON too, if it contains `--json`.
     #[must_use]
     pub(super) fn usage_in_json(self, is_json: bool) -> Self {
         let is_usage = self.status == 2;
@@ -140,14 +139,14 @@ impl Failure {
         self
     }
 
-    /// Adds what `--json` prints all the same.
+    /// Adds the answer that `--json` prints also after a failure.
     #[must_use]
     pub(crate) fn answer(mut self, answer: Value) -> Self {
         self.answer.get_or_insert_with(|| Box::new(answer));
         self
     }
 
-    /// Says of which of several things it is told.
+    /// Adds the name of the item that it is about, if there are several.
     #[must_use]
     pub(crate) fn about(mut self, name: &str) -> Self {
         let message = self
@@ -174,7 +173,7 @@ impl Failure {
         self.hint.as_deref() == Some(hint)
     }
 
-    /// Prints the lines and gives the exit status. A failing output leaves nowhere to say so.
+    /// Prints the lines and returns the exit status. Errors of the output are ignored: they cannot be reported.
     pub(crate) fn report(&self) -> ExitCode {
         let shortage = SHORTAGES
             .iter()
@@ -191,7 +190,7 @@ impl Failure {
         ExitCode::from(self.status)
     }
 
-    /// As an API of ours answers it, with the command's answer.
+    /// The error as our APIs answer it, with the command's answer.
     fn to_json(&self, hint: Option<&str>) -> Value {
         let code = self.code.unwrap_or(match self.status {
             2 => 400,
@@ -208,7 +207,7 @@ impl Failure {
                 all.extend(error);
                 all.into()
             }
-            // Where there is no room for it.
+            // Other answers have no room for the error.
             Some(answer) => answer.clone(),
             None => error.into(),
         }
@@ -227,23 +226,23 @@ impl From<store::Error> for Failure {
     }
 }
 
-/// Tells what went well and is not good all the same.
+/// Prints a warning.
 pub(crate) fn warn(message: &str) {
     say(&format!("postern: {}\n", in_words(message)));
 }
 
-/// Writes to standard error. Where that fails, nobody wants to be told.
+/// Writes to standard error; errors are ignored.
 pub(crate) fn say(text: &str) {
     let _ = io::stderr().lock().write_all(escaped(text).as_bytes());
 }
 
-/// The user's text in single quotes, harmless to a terminal.
+/// The user's text in single quotes, with control characters escaped.
 pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", printable(text))
 }
 
-/// A text from elsewhere (the user, a file, a server) with its control characters escaped. It is whole up to
-/// [`TEXT_CAP`], and what is left out beyond that is counted.
+/// A text from elsewhere (the user, a file, a server) with its control characters escaped. After [`TEXT_CAP`] it is
+/// cut, and the removed characters are counted.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::new();
     for character in text.chars().take(TEXT_CAP) {
@@ -260,8 +259,8 @@ pub(crate) fn printable(text: &str) -> String {
     }
 }
 
-/// Writes `text` and flushes, so that a reader sees it at once. Whatever strangers have brought into it, JSON too,
-/// drives no terminal: see [`escaped`].
+/// Writes `text` and flushes, so that a reader sees it at once. Text of strangers, also in JSON, cannot control the
+/// terminal: see [`escaped`].
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout
@@ -270,12 +269,12 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::output(&error))
 }
 
-/// Prints what `--json` promises, with the members of each object by name.
+/// Prints the output of `--json`, with the members of each object by name.
 pub(crate) fn print_json(of: &impl Serialize) -> Result<(), Failure> {
     print(&Zeroizing::new(format!("{:#}\n", json!(of))))
 }
 
-/// Like [`print_json`], in one line: there may be several.
+/// Like [`print_json`], on one line: there may be several.
 pub(crate) fn print_json_line(of: &impl Serialize) -> Result<(), Failure> {
     print(&Zeroizing::new(format!("{}\n", json!(of))))
 }

@@ -1,13 +1,11 @@
-//! Flags and addresses of the command line as the fields of an application, and what is wrong with them in the words of
-//! the command line.
+//! Flags and addresses of the command line as the fields of an application, with errors that name flags and operands.
 
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 
 use super::args::app::EDIT;
-use super::args::command::{ALLOW, FOR, UNTIL, VISIBLE};
-use super::args::command::{Command, Flag, Parsed, of_fields};
+use super::args::command::{ALLOW, Command, FOR, Flag, Parsed, UNTIL, VISIBLE, of_fields};
 use super::args::values::{duration, whole_number};
 use super::clock::Zone;
 use super::endpoint::{self, Endpoint};
@@ -15,18 +13,19 @@ use super::failure::{Failure, quoted, warn};
 use super::target;
 use crate::manager::ServerUrl;
 use crate::manager::app_input::{AppInput, Invalid};
-use crate::manager::apps::fields::field;
-use crate::manager::apps::fields::{Field, FieldFlag, Kind, Sets, Uses};
+use crate::manager::apps::fields::{Field, FieldFlag, Kind, Sets, Uses, field};
 use crate::manager::protocol::Protocol;
 use crate::store::time::{parse_rfc3339, rfc3339};
 
-/// The fields of one application.
+/// The fields of an application.
 pub(super) type Fields = Map<String, Value>;
 
 /// Addresses that every protocol accepts.
 const ADDRESS_EXAMPLES: &str = "examples: 3000, db-host, 192.0.2.7:3000, [::1]:3000";
+/// The longest `--for`. Default 366 days: a longer share needs no end time.
+const LONGEST: Duration = crate::limits::LONGEST_SHARE;
 
-/// The text that a field has.
+/// Text of a field.
 pub(super) fn text<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
     fields.get(name)?.as_str()
 }
@@ -54,7 +53,7 @@ pub(super) fn guard_port(
     Err(command.usage(message).hint(hint))
 }
 
-/// Sets the fields that flags set. An empty list or time, and no stream at all, stand for none.
+/// Sets the fields that flags set. An empty list or time, and 0 streams, mean none.
 pub(super) fn set_flags(
     fields: &mut Fields,
     command: &Command,
@@ -66,7 +65,7 @@ pub(super) fn set_flags(
     for (field, of, flag) in given(parsed) {
         let value = match of.sets {
             Sets::Nothing => continue,
-            // Its flags are read together.
+            // The flags of the end time are read together.
             Sets::Value if field.kind == Kind::Time => continue,
             Sets::Value => value(command, parsed, field, &flag)?,
             Sets::To(value) => Value::from(value),
@@ -89,7 +88,7 @@ fn given(parsed: &Parsed) -> impl Iterator<Item = (&'static Field, &'static Fiel
     of_fields().filter(|(.., flag)| parsed.has(flag))
 }
 
-/// The value of a flag, as its field has it.
+/// The value of a flag for its field.
 fn value(command: &Command, parsed: &Parsed, field: &Field, flag: &Flag) -> Result<Value, Failure> {
     let mut values = parsed.values(flag);
     if field.is_list() {
@@ -107,7 +106,7 @@ fn value(command: &Command, parsed: &Parsed, field: &Field, flag: &Flag) -> Resu
     Ok(json!(Some(number).filter(|number| *number > 0).or(zero)))
 }
 
-/// Refuses an empty value, as of a variable that is not set, that would protect less than what was meant.
+/// Refuses an empty value, for example of an unset variable, that would protect less than intended.
 fn nothing_is_empty(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
     let empty = given(parsed).find(|(field, of, flag)| {
         let protects = !field.omitted.is_empty() && of.sets == Sets::Value;
@@ -139,7 +138,7 @@ pub(super) fn fit_protocol(
     }
 }
 
-/// When it ends.
+/// Sets the end time.
 pub(super) fn set_expiry(fields: &mut Fields, end: SystemTime) {
     fields.insert("expires".to_owned(), rfc3339(end).into());
 }
@@ -165,7 +164,7 @@ pub(super) fn read_address(command: &Command, text: &str) -> Result<Endpoint, Fa
     Ok(read)
 }
 
-/// Parts of an address. Its path is the page that links open: all of the site is shared.
+/// Sets the parts of an address. Its path is the page that links open; the whole site is shared.
 pub(super) fn set_address(fields: &mut Fields, endpoint: Endpoint) {
     let texts = [
         ("ip", endpoint.host),
@@ -190,7 +189,7 @@ pub(super) fn set_address(fields: &mut Fields, endpoint: Endpoint) {
     }
 }
 
-/// The protocol that a command and a pasted URL name together: of a web site the URL knows better.
+/// The protocol by a command and a pasted URL; for a web site the URL decides.
 pub(super) fn agreed(
     command: &Command,
     named: Protocol,
@@ -201,7 +200,7 @@ pub(super) fn agreed(
         None => Ok(named),
         Some(pasted) if pasted == named || (is_web(named) && is_web(pasted)) => Ok(pasted),
         Some(pasted) if named.is_database() && pasted.is_database() => Ok(named),
-        // Any port is one of TCP.
+        // TCP accepts any port.
         Some(_) if named == Protocol::Tcp => Ok(named),
         Some(pasted) => Err(command.usage(format!(
             "that address is for {}, not for {}",
@@ -234,10 +233,7 @@ fn called(name: &str) -> String {
     }
 }
 
-/// The longest `--for`. Default 366 days: what is to last longer has no end.
-const LONGEST: Duration = crate::limits::LONGEST_SHARE;
-
-/// The end that `--for` or `--until` names; none where they name none.
+/// End time by `--for` or `--until`; none without them.
 fn end(command: &Command, parsed: &Parsed) -> Result<Option<SystemTime>, Failure> {
     let now = SystemTime::now();
     let after = command.read(parsed, &FOR, |text| {
@@ -259,7 +255,7 @@ fn end(command: &Command, parsed: &Parsed) -> Result<Option<SystemTime>, Failure
     Ok(after.map(|span| now + span).or(until))
 }
 
-/// Above 0, and with its unit: a bare number could be hours as well.
+/// A time above 0 with a unit, because a number alone could also mean hours.
 fn span(text: &str) -> Option<Duration> {
     duration(text).filter(|span| !span.is_zero() && *span <= LONGEST)
 }

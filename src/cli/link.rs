@@ -1,4 +1,4 @@
-//! The address of what is shared, as the one who is sent it needs it.
+//! The link of a share for visitors, notices about its site name, and QR codes.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use crate::net::authority::{self, is_host};
 use crate::net::percent::encode;
 use crate::relay::names;
 
-/// Where a relay of ours, and this end in its place, takes a code and the path to go on to.
+/// Begin of sign-in links of our relays, and of this end; they accept a code and the path to open.
 const OWN_SIGN_IN: &str = "/.postern/auth?";
 
 /// Light modules around a QR symbol (ISO/IEC 18004). The standard asks for 4; scanners take 2, and a terminal is small.
@@ -27,13 +27,13 @@ pub(super) fn of(result: &ConnectResult) -> String {
         ("", path) => format!("{}{path}", site.trim_end_matches('/')),
         (auth, "") => auth.to_owned(),
         (auth, path) if auth.contains(OWN_SIGN_IN) => format!("{auth}&next={}", encode(path)),
-        // Where a foreign server's link leads on to is that server's to say.
+        // The link of a foreign server cannot carry a path.
         (auth, _) => auth.to_owned(),
     };
     link.escape_default().to_string()
 }
 
-/// Of what no browser opens, the command or the bare address.
+/// The command or the bare address, if a browser cannot open it.
 fn shown(site: &str, protocol: Option<Protocol>) -> String {
     let Some((_, place)) = site
         .split_once("://")
@@ -42,7 +42,7 @@ fn shown(site: &str, protocol: Option<Protocol>) -> String {
         return site.to_owned();
     };
     let place = place.trim_end_matches('/');
-    // A command is made of nothing but a host and a port: somebody puts it into a shell.
+    // A command may contain only a host and a port, because users paste it into a shell.
     let parts = authority::split(place).filter(|(host, port)| {
         is_host(host) && port.is_some_and(|port| authority::port(port).is_some())
     });
@@ -53,7 +53,7 @@ fn shown(site: &str, protocol: Option<Protocol>) -> String {
     }
 }
 
-/// That a site has another name than was wished for, and why. Only where it has one: a bare address names nothing.
+/// Notice that a site has another name than the preferred one, with the reason. None for a bare address.
 pub(super) fn renamed(wish: &str, site: &str) -> Option<String> {
     let (_, place) = site
         .split_once("://")
@@ -72,7 +72,7 @@ pub(super) fn renamed(wish: &str, site: &str) -> Option<String> {
     Some(format!("The site is named {name}: {wish} {why}.\n"))
 }
 
-/// That a site will have another name than this one, and why, as far as that is known before it is connected.
+/// Notice that a site will get another name than this one, as far as that is known before it is connected.
 pub(super) fn unfit(wish: &str) -> Option<String> {
     let why = why_unfit(wish)?;
     Some(format!(
@@ -81,7 +81,7 @@ pub(super) fn unfit(wish: &str) -> Option<String> {
     ))
 }
 
-/// Reason that a site cannot be called exactly so: letters are lost, or what is left is no name.
+/// Reason that a text is not a site name: letters are lost, or the rest is invalid.
 fn why_unfit(wish: &str) -> Option<&'static str> {
     let wished = names::label(wish);
     let letters = |text: &str| text.chars().filter(|one| one.is_alphanumeric()).count();
@@ -90,8 +90,8 @@ fn why_unfit(wish: &str) -> Option<&'static str> {
     names::check(&wished).err().or(lost)
 }
 
-/// A text as a QR code for the terminal, in lines of half blocks, two modules of height each. The colours are named, so
-/// that it is dark on light in every terminal.
+/// A text as a QR code for the terminal, in lines of half blocks, two modules of height each. Colours are set, so that
+/// it is dark on light in every terminal.
 pub(super) fn qr(text: &str) -> Result<String, Failure> {
     let too_long = |_| Failure::operation("the link is too long for a QR code");
     let symbol = QrCode::encode_text(text, QrCodeEcc::Medium).map_err(too_long)?;

@@ -1,11 +1,10 @@
-//! Log lines on stderr, for who runs the program.
+//! Log lines on stderr, for the user or operator.
 //!
-//! Warnings say what went wrong and was survived; debug lines say what was
-//! done, with statements' kinds and sizes. No level holds a password, a code,
-//! a cookie, or a value of the database. Other crates are held to warnings:
-//! those that speak to servers log secrets at their finer levels.
+//! Warnings are about failures that the program survived; debug lines are about actions, with kinds and sizes of
+//! statements. No level contains a password, a code, a cookie, or a value of the database. Other crates are limited to
+//! warnings, because those that talk to servers log secrets at finer levels.
 //!
-//! Lines of the request log that come fast are written together, at most 100 ms late.
+//! Lines of the request log that come quickly are written together, at most 100 ms late.
 
 use std::io::Write;
 use std::sync::OnceLock;
@@ -26,14 +25,14 @@ use crate::sync::{Lookout, Mutex, REFUSED, Thread};
 /// The crate whose finer levels may be shown.
 const OWN: &str = env!("CARGO_CRATE_NAME");
 
-/// How lines are written.
+/// Format of lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// For people: without the place in the program, but for the access log, whose name others filter by.
+    /// For people: without the place in the program, except for the access log, whose name is used in filters.
     Text,
-    /// With `-v`.
+    /// Text with `-v`.
     Verbose,
-    /// An object a line.
+    /// One object per line.
     Json,
 }
 
@@ -42,23 +41,27 @@ struct Stderr {
     format: Format,
     /// True if the command prints events in lines of its own, except refused visitors.
     is_quiet: bool,
-    /// Beginnings of targets that are held to warnings: parts whose owner says what comes of them.
+    /// Prefixes of targets that are limited to warnings: their owner reports the results.
     owned: &'static [&'static str],
     /// Held while lines are written, so that they keep their order.
     buffer: Mutex<LogBuffer>,
-    /// Writes what waits.
+    /// Writes waiting lines.
     later: Lookout,
 }
 
 static LOGGER: OnceLock<Stderr> = OnceLock::new();
 
-/// The parts of this program that a manager owns: single tunnels, and the relay in its process, with who came.
+/// Parts of this program that a manager owns: single tunnels, and the relay in its process with its access log.
 pub(crate) const OWNED: [&str; 3] = ["postern::tunnel", "postern::relay", ACCESS];
-/// The target of lines that say who came.
+/// Target of the access log.
 const ACCESS: &str = "postern::access";
 
-/// Bytes that most lines stay below. Default 256.
+/// Size of a usual line, in bytes. Default 256.
 const USUAL: usize = 256;
+/// Time for which lines are gathered. Default 100 ms: readers do not notice it; a killed process loses as much.
+const TOGETHER: Duration = Duration::from_millis(100);
+/// Bytes that are written without more waiting. Default 16 KiB.
+const ENOUGH: usize = 16 * 1024;
 
 /// Sends log lines to stderr from now on.
 pub(crate) fn start(verbose: bool) {
@@ -75,8 +78,8 @@ pub(crate) fn start_informing(verbose: bool) {
     start_at(LevelFilter::Info, verbose, Format::Text, &[], false);
 }
 
-/// Starts the log of a command with `-v` and `--log-format`, at this level without them, of the parts that it
-/// owns warnings alone.
+/// Starts the log of a command with `-v` and `--log-format`, by default at this level. Only warnings of `owned` parts
+/// are logged.
 pub(crate) fn start_by(
     command: &Command,
     parsed: &Parsed,
@@ -109,7 +112,7 @@ fn start_at(
         is_quiet: is_quiet && !is_verbose,
         ..Stderr::new(format, owned)
     });
-    // Fails only where a logger is set already, which then goes on.
+    // Fails only if a logger is set already, which then stays.
     if log::set_logger(logger).is_ok() {
         log::set_max_level(if is_verbose {
             LevelFilter::Debug
@@ -119,7 +122,7 @@ fn start_at(
     }
 }
 
-/// Writes what waits of the log: to be called at the end of the program.
+/// Writes waiting lines; to be called at the end of the program.
 pub(crate) fn flush() {
     log::logger().flush();
 }
@@ -145,7 +148,7 @@ impl Stderr {
         self.later.begin(Thread::Log, || LOGGER.get()?.look());
     }
 
-    /// Writes what has waited for long enough; none when nothing waits.
+    /// Writes lines that have waited for long enough; returns none when nothing waits.
     fn look(&self) -> Option<Duration> {
         let mut buffer = self.buffer.lock();
         if buffer.lines().is_empty() {
@@ -159,7 +162,7 @@ impl Stderr {
     }
 }
 
-/// One call, so that nobody else's output comes in between; a failing stderr leaves nowhere to say so.
+/// Writes in one call, so that no other output comes in between; errors cannot be reported.
 fn write_out(buffer: &mut LogBuffer, now: Instant) {
     let _ = std::io::stderr().lock().write_all(buffer.lines());
     buffer.wrote(now);
@@ -195,7 +198,7 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
         let level = level.as_str().to_lowercase();
         let message = in_words(record.args());
         let mut line = json!({"time": time, "level": level, "target": target, "message": message});
-        // Reading them does not fail.
+        // Reading the fields does not fail.
         let _ = record.key_values().visit(&mut KeyValues(&mut line));
         return escaped(&line.to_string()).into_owned() + "\n";
     }
@@ -243,14 +246,8 @@ fn push_escaped(line: &mut String, message: &str) {
     }
 }
 
-/// Time that lines are gathered for. Default 100 ms: nobody who reads along notices; a process that is
-/// killed loses as much.
-const TOGETHER: Duration = Duration::from_millis(100);
-/// Bytes that are written without waiting any longer. Default 16 KiB.
-const ENOUGH: usize = 16 * 1024;
-
-/// Lines of the request log that are not written yet: a call for each would be a good part of what a quick request
-/// costs.
+/// Lines of the request log that are not written yet: a system call for each would be a large part of the cost of a
+/// quick request.
 ///
 /// A rare line is written at once. Lines that follow within [`TOGETHER`] wait for the end of that time, for [`ENOUGH`]
 /// bytes, or for any other line: so lines keep their order.
@@ -273,12 +270,12 @@ impl LogBuffer {
         self.written.is_none_or(is_over)
     }
 
-    /// Lines to write; [`LogBuffer::wrote`] frees the room.
+    /// Lines to write; [`LogBuffer::wrote`] clears them.
     fn lines(&self) -> &[u8] {
         &self.lines
     }
 
-    /// All of it has been written.
+    /// Called when all lines have been written.
     fn wrote(&mut self, now: Instant) {
         self.lines.clear();
         self.written = Some(now);

@@ -1,4 +1,4 @@
-//! The manager that a command asks: the running `postern start`, else its API in this process, on the same state.
+//! The manager that a command uses: the running `postern start`, else its API in this process, on the same state.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,21 +19,21 @@ use crate::tunnel::ws::network_variables;
 pub(crate) struct ManagerInstance {
     /// The page's address, `http://127.0.0.1:8181/`.
     pub(crate) url: String,
-    /// Its process.
+    /// Process ID.
     pub(crate) pid: u32,
 }
 
-/// A manager: its API, and where it runs.
+/// A manager: its API, address and process.
 pub(crate) struct Manager {
     client: Client,
-    /// Its page; none where nothing runs.
+    /// Address of its page; none if it is in this process.
     address: Option<SocketAddr>,
-    /// Its process.
+    /// Process ID.
     pub(crate) pid: u32,
 }
 
 impl Manager {
-    /// The one that runs on the directory; none where there is none.
+    /// Finds the manager that runs on the directory, if there is one.
     pub(crate) fn find(home: &DataDir) -> Result<Option<Self>, Failure> {
         let Some(said) = Instance::find(home)? else {
             return Ok(None);
@@ -54,20 +54,20 @@ impl Manager {
         }))
     }
 
-    /// The one that runs, else the same on its state.
+    /// Returns the running manager, else its API on the stored state.
     pub(crate) fn open(home: &DataDir) -> Result<Self, Failure> {
-        // Errors of its files are told.
+        // Shows errors of its files.
         logging::start_quietly(false);
         let running = Self::find(home)?;
         Ok(running.unwrap_or_else(|| Self::here(manager::open(home))))
     }
 
-    /// The one that runs: nothing can be connected without it.
+    /// Returns the running manager; fails if none runs, because only it can connect applications.
     pub(crate) fn running(home: &DataDir) -> Result<Self, Failure> {
         Self::find(home)?.ok_or_else(|| not_running(home).hint("run 'postern start' first"))
     }
 
-    /// One of this process.
+    /// A manager in this process.
     pub(crate) fn here(client: Client) -> Self {
         Self {
             client,
@@ -81,7 +81,7 @@ impl Manager {
         self.address.is_some()
     }
 
-    /// Keeps the enrolment token of a server.
+    /// Saves the enrolment token of a server.
     pub(crate) fn enroll(
         &self,
         server: &ServerUrl,
@@ -95,7 +95,7 @@ impl Manager {
         Ok(())
     }
 
-    /// The server that it uses where an application names none, and whether that is the relay within it.
+    /// Server for applications that name none; true if it is the manager's built-in relay.
     pub(crate) fn own_server(&self) -> Result<(Option<ServerUrl>, bool), Failure> {
         let version = self.version()?;
         let server = version.server.as_deref();
@@ -103,8 +103,8 @@ impl Manager {
         Ok((server, version.embedded))
     }
 
-    /// Names of the network variables that are set for this command and not for the manager; none if there are none. An
-    /// older manager does not name its own.
+    /// Names of network variables that are set for this command but not for the manager; none if there are none, or if
+    /// the manager is too old to tell.
     pub(crate) fn missing_variables(&self) -> Option<String> {
         let its_own = self.version().ok()?.network_variables?;
         let missing: Vec<String> = network_variables()
@@ -114,13 +114,13 @@ impl Manager {
         (!missing.is_empty()).then(|| missing.join(", "))
     }
 
-    /// The address of its page; none where nothing runs.
+    /// URL of its page; none if it is in this process.
     pub(crate) fn url(&self) -> Option<String> {
         Some(format!("http://{}/", self.address?))
     }
 }
 
-/// Nothing runs on the directory.
+/// Failure if no manager runs on the directory.
 pub(crate) fn not_running(home: &DataDir) -> Failure {
     let dir = home.dir().display();
     Failure::operation(format!("'postern start' is not running on {dir}")).code(503)
@@ -167,7 +167,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// True if two URLs are one server's.
+/// True if two URLs are of the same server.
 pub(crate) fn is_same_server(one: &str, other: &str) -> bool {
     let url = |text| ServerUrl::parse(text, true).ok();
     one == other

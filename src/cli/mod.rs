@@ -1,4 +1,4 @@
-//! The command line: commands, each with its flags in one table, and what they share.
+//! The command line: commands ([`commands`]), the table of their flags ([`args`]), and their common parts.
 
 mod args;
 mod browser;
@@ -28,8 +28,7 @@ use commands::{
     app, completions, docs, doctor, logs, man, plugin, relay, server, service, share, start,
     status, tunnel_client, tunnel_server, version,
 };
-use failure::print;
-use failure::{Failure, quoted};
+use failure::{Failure, print, quoted};
 
 const VERSION: &str = concat!("postern ", env!("CARGO_PKG_VERSION"), "\n");
 const SEE_HELP: &str = "see 'postern --help'";
@@ -59,12 +58,12 @@ pub fn log_as_relay() {
     logging::start_informing(false);
 }
 
-/// Tells a panic in one plain line; the thread, or what catches the panic, decides what ends with it.
+/// Prints a panic on one line; the thread, or the code that catches the panic, decides what ends.
 fn log_panic(panic: &PanicHookInfo<'_>) {
     let message = panic.payload_as_str().unwrap_or("no message");
     let place = panic.location().map(ToString::to_string);
     let place = place.as_deref().unwrap_or("an unknown place");
-    // It panics where the system gives it no file or thread; its listener is made anew.
+    // This library panics if the system has no file or thread for it; its listener is restarted.
     if place.contains("tiny_http") || message.starts_with("failed to spawn thread") {
         log::warn!("http: out of file descriptors or threads, retrying: {message}");
     } else {
@@ -73,7 +72,7 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
     }
 }
 
-/// The arguments as text. One that is none is not repeated: it may hold a password.
+/// The arguments as text. An invalid one is not printed, because it may be a password.
 fn arguments() -> Result<Vec<String>, Failure> {
     let text = |(position, argument): (usize, std::ffi::OsString)| {
         argument
@@ -123,7 +122,7 @@ fn help(words: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// Help is there before the plugin is added.
+/// Runs a plugin; its help is available before it is added.
 fn run_plugin(plugin: &BuiltIn, protocol: &str, arguments: &[String]) -> Result<(), Failure> {
     if let Some(text) = plugin.help(protocol, arguments) {
         return print(&text);

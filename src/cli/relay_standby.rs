@@ -7,7 +7,7 @@ use crate::relay::RelayInstance;
 use crate::relay::embedded::{self, EmbeddedRelay, NotEmbedded};
 use crate::store::DataDir;
 
-/// Standby for a relay that is a part of another command.
+/// Standby for a relay in another command.
 pub(crate) struct RelayStandby {
     home: DataDir,
     run_dir: PathBuf,
@@ -27,7 +27,7 @@ pub(crate) enum RelayPlace {
 }
 
 impl RelayStandby {
-    /// None if `relay` is a process of its own: its operator starts it again.
+    /// Returns a standby; none if `relay` is a process of its own, which its operator restarts.
     pub(crate) fn of(
         relay: &RelayInstance,
         home: &DataDir,
@@ -43,7 +43,7 @@ impl RelayStandby {
         })
     }
 
-    /// True if `relay` is another command's than before.
+    /// True if `relay` belongs to another command than before.
     pub(crate) fn is_different(&self, relay: &RelayInstance) -> bool {
         (relay.address, relay.pid) != (self.address, self.pid)
     }

@@ -1,4 +1,4 @@
-//! Common parts of the commands that serve: files, listening and ending.
+//! Common parts of the commands that serve: directories, listening, the holder of a port, signals and the end.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -12,14 +12,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-use super::failure::Failure;
-use super::failure::print;
+use super::failure::{Failure, print};
 use crate::http::server::{ListedSocket, listening};
 use crate::store::{DataDir, RunDir};
 use crate::sync::{Mutex, Thread, spawn};
 
-/// How long ending may take before the process ends regardless: two seconds are promised, and the rest is for leaving
-/// the process.
+/// Time for the end before the process exits anyway: two seconds are promised, and the rest is for the exit.
 const STOP_TIMEOUT: Duration = Duration::from_millis(1800);
 
 /// The per-user directory.
@@ -27,14 +25,14 @@ pub(super) fn data_dir() -> Result<DataDir, Failure> {
     Ok(DataDir::locate()?)
 }
 
-/// A directory for sockets, which a signal during the start removes too.
+/// A directory for sockets; a signal during the start removes it.
 pub(super) fn run_dir(home: Option<&DataDir>, watch: &SignalWatch) -> Result<RunDir, Failure> {
     let run_dir = RunDir::create(home)?;
     watch.removes(run_dir.path());
     Ok(run_dir)
 }
 
-/// Listens; `hint` says what to try after an error of that kind.
+/// Listens; `hint` returns the hint for an error of that kind.
 pub(super) fn listen(
     address: SocketAddr,
     hint: impl FnOnce(io::ErrorKind) -> Option<String>,
@@ -49,20 +47,15 @@ pub(super) fn listen(
     })
 }
 
-/// Prints where something is served, does what comes `then`, and waits for the first signal.
-pub(super) fn until_signal(
-    announcement: &str,
-    stopped: &Receiver<()>,
-    then: impl FnOnce(),
-) -> Result<(), Failure> {
+/// Prints the announcement, and waits for the first signal.
+pub(super) fn until_signal(announcement: &str, stopped: &Receiver<()>) -> Result<(), Failure> {
     print(announcement)?;
-    then();
-    // An error means that nobody can send any more; ending is right then too.
+    // An error means that nobody can send any more: then it ends too.
     let _ = stopped.recv();
     Ok(())
 }
 
-/// Ends what was served with `stop`, and waits for that as long as there is time.
+/// Runs `stop` and waits for it, as long as there is time.
 pub(super) fn stop_in_time(stop: impl FnOnce() + Send + 'static) {
     let (sender, done) = crossbeam_channel::bounded(1);
     // A thread so that the wait has an end; it ends with its work or the process.
@@ -76,25 +69,25 @@ pub(super) fn stop_in_time(stop: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// By whom, behind "in use": ` by nginx (process 7)`; empty where nobody can tell.
+/// Text after "in use": ` by nginx (process 7)`; empty if unknown.
 pub(super) fn by_whom(port: u16) -> String {
-    of_loopback(port).map_or(String::new(), |holder| format!(" by {holder}"))
+    port_holder(port).map_or(String::new(), |holder| format!(" by {holder}"))
 }
 
-/// The program that listens on this port of 127.0.0.1: `NAME (process ID)`, or the user whose it is.
+/// The program that listens on this port of 127.0.0.1: `NAME (process ID)`, or its user.
 ///
-/// None where nothing can be found out: the processes of other users are not ours to see.
-pub(super) fn of_loopback(port: u16) -> Option<String> {
+/// None if nothing is known: processes of other users may be hidden.
+pub(super) fn port_holder(port: u16) -> Option<String> {
     let collides = |socket: &ListedSocket| {
         let ip = socket.address.ip();
         socket.address.port() == port && (ip == Ipv4Addr::LOCALHOST || ip.is_unspecified())
     };
     let holder = listening().into_iter().find(collides)?;
-    let program = process(holder.inode);
+    let program = process_with_socket(holder.inode);
     Some(program.unwrap_or_else(|| format!("a program of user {}", holder.user)))
 }
 
-fn process(inode: u64) -> Option<String> {
+fn process_with_socket(inode: u64) -> Option<String> {
     let wanted = format!("socket:[{inode}]");
     fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
@@ -108,16 +101,14 @@ fn process(inode: u64) -> Option<String> {
     })
 }
 
-// SIGINT, SIGTERM and SIGHUP (the terminal is closed) over the life of one command.
-//
-// ```text
-// starting ──running()──▶ running ──signal──▶ stopping ──signal──▶ exit 1
-//    └──signal: the terminal is restored, and the process dies of the signal
-// ```
-// The password prompt turns the terminal's echo off, so a signal that ends
-// the process there must turn it on again.
-
-/// The watch over the signals.
+/// Handles SIGINT, SIGTERM and SIGHUP (the terminal is closed) during a command.
+///
+/// ```text
+/// starting ──running()──▶ running ──signal──▶ stopping ──signal──▶ exit 1
+///    └──signal: the terminal is restored, and the process dies of the signal
+/// ```
+///
+/// The password prompt turns the terminal's echo off, so a signal that ends the process must turn it on again.
 pub(crate) struct SignalWatch {
     phase: Arc<Mutex<Phase>>,
 }
@@ -146,12 +137,12 @@ impl SignalWatch {
             run_dir: None,
         }));
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
-        // Whoever has it ignored, as nohup, wants the program to outlive the terminal.
+        // If it is ignored, for example by nohup, the program is to outlive the terminal.
         if !is_ignored(SIGHUP) {
             signals.add_signal(SIGHUP)?;
         }
         let shared = Arc::clone(&phase);
-        // A thread because a handler may do almost nothing itself; it ends with the process.
+        // A thread, because a signal handler may do almost nothing; it ends with the process.
         spawn(Thread::Signals, move || {
             for signal in signals.forever() {
                 on_signal(signal, &mut shared.lock());
@@ -160,7 +151,7 @@ impl SignalWatch {
         Ok(Self { phase })
     }
 
-    /// A signal during the start removes this directory too, as its owner will not be dropped.
+    /// Lets a signal during the start remove this directory, because its owner will not be dropped.
     pub(crate) fn removes(&self, dir: &Path) {
         let mut phase = self.phase.lock();
         if let Phase::Starting { run_dir, .. } = &mut *phase {
@@ -168,7 +159,7 @@ impl SignalWatch {
         }
     }
 
-    /// From here on the first signal is received from the channel.
+    /// Begins the phase `running`: the first signal is received from the returned channel.
     pub(crate) fn running(&self) -> Receiver<()> {
         let (sender, receiver) = crossbeam_channel::bounded(1);
         let mut phase = self.phase.lock();
@@ -180,7 +171,7 @@ impl SignalWatch {
 fn on_signal(signal: i32, phase: &mut Phase) {
     match phase {
         Phase::Starting { terminal, run_dir } => {
-            // Nothing is left to be done about a terminal or a directory that refuses.
+            // Errors are ignored: nothing more can be done.
             if let Some(settings) = terminal {
                 let _ = tcsetattr(io::stdin(), OptionalActions::Now, settings);
             }
@@ -198,18 +189,18 @@ fn on_signal(signal: i32, phase: &mut Phase) {
     }
 }
 
-/// Ends the process the way an interrupted one ends, so that a shell sees it.
+/// Ends the process by SIGINT, so that a shell sees the interruption.
 pub(crate) fn die_of_interrupt() -> ! {
     die_of(SIGINT)
 }
 
 fn die_of(signal: i32) -> ! {
-    // Returns only where the signal cannot be raised.
+    // Returns only if the signal cannot be raised.
     let _ = emulate_default_handler(signal);
     std::process::exit(1)
 }
 
-/// True if the program was started with this signal ignored; false where the system does not tell.
+/// True if the program was started with this signal ignored; false if unknown.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut lines = status.lines();
@@ -226,12 +217,12 @@ mod tests {
     fn our_own_listener_is_found() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let holder = of_loopback(port).unwrap();
+        let holder = port_holder(port).unwrap();
         assert!(
             holder.ends_with(&format!("(process {})", std::process::id())),
             "{holder}"
         );
         drop(listener);
-        assert_eq!(of_loopback(port), None);
+        assert_eq!(port_holder(port), None);
     }
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use super::args::command::{Command, Flag, Parsed};
 
-/// Seconds for its end, when nothing runs any more.
+/// Seconds for the end, after running requests have finished.
 const STOP_SECONDS: u64 = 5;
 
 /// The systemd instance that runs the service.
 pub(super) enum UnitScope {
     /// The system, as a user that exists only while it runs.
     System {
-        /// The directory below `/var/lib` that is the service's own.
+        /// The service's own directory below `/var/lib`.
         state: &'static str,
     },
     /// The user's own manager.
@@ -23,15 +23,15 @@ pub(super) enum UnitScope {
 pub(super) struct Unit<'a> {
     pub(super) description: &'a str,
     pub(super) scope: UnitScope,
-    /// The program and its arguments. `%S` stands for the parent of the state directory.
+    /// The program and its arguments. `%S` means the parent of the state directory.
     pub(super) command: Vec<String>,
-    /// A file with variables that are nobody else's business.
+    /// A private file with variables.
     pub(super) environment_file: Option<&'a str>,
-    /// Time for what runs, when it is to end.
+    /// Time for running requests at the end.
     pub(super) drain: Duration,
     /// True if it depends on something else and is restarted until that is available.
     pub(super) waits: bool,
-    /// Where it is to be put, and what starts it: comment lines without their mark.
+    /// Advice on installing it: comment lines without their mark.
     pub(super) how: &'a [&'a str],
 }
 
@@ -49,7 +49,7 @@ SystemCallFilter=@system-service
 SystemCallErrorNumber=EPERM
 UMask=0077
 ";
-/// Hardening that only the system's manager can do.
+/// Hardening that only the system's manager can apply.
 const SYSTEM_HARDENING: &str = "\
 DynamicUser=yes
 ProtectSystem=strict
@@ -120,8 +120,8 @@ impl Unit<'_> {
     }
 }
 
-/// The command line of a unit: this program (its name alone where the system does not tell its path), the command, and
-/// its flags that `parsed` has, but for `except`.
+/// The command line of a unit: this program (its name if the path is unknown), the command, and its flags in `parsed`
+/// without `except`.
 pub(super) fn command_line(command: &Command, parsed: &Parsed, except: &[Flag]) -> Vec<String> {
     let path = std::env::current_exe().ok();
     let path = path.and_then(|path| path.into_os_string().into_string().ok());
@@ -143,7 +143,7 @@ pub(super) fn command_line(command: &Command, parsed: &Parsed, except: &[Flag]) 
     line
 }
 
-/// A word whose every character is meant: `%` and `$` are none of systemd's.
+/// Escapes `%` and `$`, which systemd would replace.
 pub(super) fn escaped(word: &str) -> String {
     word.replace('%', "%%").replace('$', "$$")
 }

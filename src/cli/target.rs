@@ -1,4 +1,4 @@
-//! Where the database is, as the command line says it.
+//! Address of a database on the command line.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -18,7 +18,7 @@ const SOCKET_CAP: usize = 107;
 const HINT: &str =
     "give PORT, HOST, HOST:PORT, [IPV6]:PORT, /path/to/socket or mysql://USER:PASS@HOST:PORT/DB";
 
-/// A target and what else its URL said.
+/// A target and the other parts of its URL.
 pub(crate) struct Address {
     pub(crate) target: Target,
     pub(crate) user: Option<String>,
@@ -58,7 +58,7 @@ pub(crate) fn parse(text: Option<&str>) -> Result<Address, Failure> {
     })
 }
 
-/// The text with what may be a password replaced by `***`: it may be a URL that is not well-formed.
+/// Replaces a possible password by `***`; the text may be a malformed URL.
 pub(crate) fn redacted(text: &str) -> String {
     let (scheme, rest) = match text.find("://") {
         Some(at) => text.split_at(at + 3),
@@ -77,7 +77,7 @@ pub(crate) fn redacted(text: &str) -> String {
     }
 }
 
-/// `USER:PASS` where the host was forgotten looks like `HOST:PORT`.
+/// Masks the part after the colon unless it is a port: `USER:PASS` without a host looks like `HOST:PORT`.
 fn mask_port(rest: &str) -> String {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
@@ -95,10 +95,10 @@ fn mask_after_colon(text: &str, is_secret: impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// Why a target is malformed; never holds the user's text.
+/// Reason that a target is malformed; never contains the user's text.
 type Reason = &'static str;
 
-/// As [`parse`], with the bare reason, which never holds the user's text.
+/// Like [`parse`], with the bare reason as its error.
 pub(super) fn read(text: &str) -> Result<Address, Reason> {
     if text.is_empty() {
         return Err("it is empty");
@@ -193,8 +193,8 @@ fn host_and_port(text: &str) -> Result<Target, Reason> {
     Ok(Target::Tcp { host, port })
 }
 
-/// A name or IPv4 address as resolvers take it: ASCII letters, digits, `-` and
-/// `_` between dots, and no number that is no address.
+/// Checks a name or IPv4 address as resolvers accept it: ASCII letters, digits, `-` and `_` between dots; a number must
+/// be an address.
 pub(super) fn check_host(host: &str) -> Result<(), Reason> {
     authority::check_host(host).map_err(|invalid| match invalid {
         InvalidHost::Empty => "the host is missing",
@@ -209,7 +209,7 @@ pub(super) fn port(digits: &str) -> Result<u16, Reason> {
     authority::port(digits).ok_or("a port is a number from 1 to 65535")
 }
 
-/// Undoes percent-encoding (RFC 3986, 2.1). The intermediate bytes may be a password's.
+/// Decodes percent-encoding (RFC 3986, 2.1). The intermediate bytes may be a password.
 fn decoded(text: &str) -> Result<String, Reason> {
     let stray = "'%' is followed by two hexadecimal digits";
     let bytes = percent::decode(text).ok_or(stray)?;

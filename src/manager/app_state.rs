@@ -18,33 +18,33 @@ use crate::sync::Thread;
 /// The state of one `postern start`.
 pub(crate) struct AppState {
     pub(crate) home: DataDir,
-    /// When it began.
+    /// Start of the program.
     pub(crate) since: SystemTime,
     pub(crate) apps: AppStore,
     /// Shared with the owners of remote servers: its members are this state's.
     pub(crate) environment: Arc<Environment>,
     pub(crate) servers: Servers,
-    /// When applications expire.
+    /// End times of applications.
     pub(crate) ends: Ends,
     pub(crate) ports: PortReservations,
     pub(crate) plugins: plugin::Registry,
     pub(crate) web_clients: &'static dyn WebClients,
-    /// Which remote server an application is connected through.
+    /// Choice of the remote server for each application.
     pub(crate) choice: ServerChoice,
-    /// Which applications this process works for.
+    /// Applications that this process works for.
     pub(crate) applications: Applications,
     pub(crate) notices: Vec<String>,
-    /// The files of applications that keep them.
+    /// Audit logs of applications.
     pub(crate) audit: AuditSets,
 }
 
-/// Which applications a process works for.
+/// Applications that a process works for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applications {
     /// The user's list: this process keeps the main tunnels too.
     Stored,
-    /// Only the given ones, for as long as it lives. Beside it a process may work for the list, with the same
-    /// credentials.
+    /// Only temporary ones, for as long as it lives. Another process may work for the list at the same time, with the
+    /// same credentials.
     Temporary,
     /// The user's list, to read and change them only.
     Idle,
@@ -92,7 +92,7 @@ impl AppState {
                 .any(|app| servers.of(app).is_ok_and(|server| leads_there(&server)))
     }
 
-    /// Sees to it that the application, as it is stored now, ends in time, where it has an end.
+    /// Schedules the end of the application, as it is stored now; does nothing if it has no end time.
     pub(crate) fn end_in_time(self: &Arc<Self>, stored: &AppConfig) {
         if self.note_end(stored) && self.is_running() {
             let (of_thread, lookout) = (Arc::downgrade(self), &self.ends.lookout);
@@ -122,7 +122,7 @@ impl AppState {
         self.connections.result(&app.id, Some(app)).or_else(expired)
     }
 
-    /// Ends what has expired; returns the time until something else does.
+    /// Ends the applications that have expired; returns the time until the next one expires.
     fn end_expired(&self) -> Option<Duration> {
         loop {
             let (expired, next) = self.ends.take_expired(Clocks::now());
@@ -135,18 +135,19 @@ impl AppState {
         }
     }
 
+    /// Ends an application's connection and saves that it has expired.
     fn end(&self, id: &str, expires: &String) {
         match self.apps.find(id) {
             Ok(app) if app.expires.as_ref() != Some(expires) => {
-                // The stored end is the one that counts, and is looked for from now on.
+                // The stored end time counts, and is watched from now on.
                 self.note_end(&app);
                 return;
             }
             Ok(app) => log::info!("application '{}': expired", app.name),
-            // It ends all the same.
+            // Its connection ends all the same.
             Err(error) => log::warn!("application {id}: {error}"),
         }
-        // Before it is noted, which may wait for another process.
+        // Before it is saved, which may wait for another process.
         self.connections.expire(id);
         match self.apps.mark_expired(id, expires) {
             Ok(()) | Err(app_store::Error::Unknown(_)) => {}
@@ -154,7 +155,7 @@ impl AppState {
         }
     }
 
-    /// Removes the audit files of applications that are gone, once they are old. None where that cannot be told.
+    /// Removes old audit logs of applications that no longer exist; none if the applications cannot be read.
     pub(crate) fn sweep_audit(&self) {
         let stored = AppStore::new(self.home.clone()).list();
         if let (Ok(stored), Ok(own)) = (stored, self.apps.list()) {

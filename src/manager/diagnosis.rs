@@ -25,9 +25,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// Findings about a remote server. Checks after a failure are skipped.
 pub struct ServerReport {
-    /// The addresses of its name; none behind a proxy, which asks for itself.
+    /// The addresses of its name; none behind a proxy, which resolves it.
     pub addresses: Option<Result<Vec<IpAddr>, String>>,
-    /// The connection to it, TLS with it.
+    /// The connection to it, including TLS.
     pub connection: Option<Result<(), ConnectionProblem>>,
     /// Answer at the address of quick-setup calls.
     pub quick_setup: Option<Result<SetupEndpoint, NoAnswer>>,
@@ -35,7 +35,7 @@ pub struct ServerReport {
 
 /// Reason that there is no connection.
 pub enum ConnectionProblem {
-    /// It is not reached.
+    /// The network, or the server is down.
     Network(NoAnswer),
     /// TLS, or its certificate.
     Tls(NoAnswer),
@@ -56,13 +56,13 @@ pub struct TunnelReport {
     pub address: String,
     /// The ways to it, the port's first.
     pub ways: Vec<WayReport>,
-    /// The host key that it shows, beside the known one; none where nothing answers.
+    /// Host key of the server, with the known one; none if nothing answers.
     pub host_key: Option<Result<HostKeyChange, String>>,
 }
 
-/// One way to a tunnel server.
+/// Result of one way to a tunnel server.
 pub struct WayReport {
-    /// Which of them.
+    /// The way.
     pub way: Way,
     /// `host:port`, or the URL.
     pub address: String,
@@ -110,7 +110,7 @@ pub fn look_at_standing(
     quick_setup::standing(server, credentials)
 }
 
-/// A server that refuses the upgrade was reached.
+/// Connects to a server; one that refuses the upgrade was reached.
 fn connect(endpoint: &Endpoint) -> Result<(), ConnectionProblem> {
     match dial(endpoint, &DialOptions::default(), &Cancel::new()) {
         Ok(_) | Err(DialError::NotATunnelServer { .. } | DialError::BadUpgrade(_)) => Ok(()),
@@ -121,13 +121,13 @@ fn connect(endpoint: &Endpoint) -> Result<(), ConnectionProblem> {
     }
 }
 
-/// Reason that a server that is to be known may be of no use.
+/// Reason that a new server may be of no use.
 pub enum ServerProblem {
     /// Nothing answers there.
     Unreachable(NoAnswer),
-    /// It does not let this connector in.
+    /// It rejects this connector.
     Refused(String),
-    /// It is asked too often, or has as many connectors as it takes.
+    /// It gets too many calls, or has reached its limit of connectors.
     OverLimit(String),
 }
 
@@ -157,7 +157,7 @@ pub fn look_at_new_server(
     }
 }
 
-/// Looks at the tunnel server that `server` has assigned; none where it has assigned none yet. No password is sent.
+/// Looks at the tunnel server that `server` has assigned; none if it has assigned none yet. No password is sent.
 pub fn look_at_tunnel(
     home: &DataDir,
     server: &ServerUrl,
@@ -192,8 +192,8 @@ pub fn look_at_tunnel(
     })
 }
 
-/// The host key that the tunnel server shows that `server` has assigned, beside the known one, empty where there is none;
-/// none where it has assigned none yet. No password is sent.
+/// Returns the host key of the tunnel server that `server` has assigned, with the known key, which may be empty; none
+/// if it has assigned none yet. No password is sent.
 pub fn look_at_host_key(
     home: &DataDir,
     server: &ServerUrl,
@@ -207,7 +207,7 @@ pub fn look_at_host_key(
     settings.host_key = HostKeyCheck::Shown(Arc::new(known));
     let (told, failures) = crossbeam_channel::bounded(1);
     settings.on_failed = Some(Box::new(move |failure, _| {
-        // One is enough.
+        // One message is enough.
         let _ = told.try_send(failure.clone());
     }));
     let tunnel = match Tunnel::start(settings) {
@@ -226,7 +226,7 @@ pub fn look_at_host_key(
     })
 }
 
-/// Trusts the other key from now on, whoever named that server.
+/// Trusts the offered key from now on, whichever server named that tunnel server.
 pub fn trust_host_key(home: &DataDir, change: &HostKeyChange) -> Result<(), String> {
     KnownServers::new(home.clone())
         .trust_change(&change.server, &change.known, &change.offered)

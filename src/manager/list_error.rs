@@ -1,16 +1,16 @@
-//! Why a list of the user, of applications or of servers, could not be read or changed.
+//! Error of a stored list: of applications or of servers.
 
 use std::fmt;
 
 use crate::store;
 
-/// The reason.
+/// Reason that a stored list could not be read or changed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The per-user directory.
     Store(store::Error),
-    /// There are as many already as the list takes of what it lists.
+    /// The list is full: its limit, and the name of its entries.
     Full(usize, &'static str),
     /// Another application has this name.
     NameTaken(String),

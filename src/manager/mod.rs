@@ -1,13 +1,18 @@
 //! `postern start`: applications, their connections, and the page.
 //!
 //! ```text
-//! api ── apps                        what is to be connected, as it is stored and shown
+//! api ── apps                        applications, as they are stored and shown
 //!    └── connection ─┬─ web_client   a database's plugin
 //!                    ├─ quick_setup  the call to the remote server
-//!                    └─ remote       one thread a remote server: credentials, host keys, main tunnel ── local_api
+//!                    └─ remote       one thread per remote server: credentials, host keys, main tunnel
 //! ```
 //!
 //! Nothing here knows how a tunnel or a database works.
+//!
+//! End times: [`app_state`] notes each one in [`Ends`] (`end_in_time`). The thread of `Ends` calls `end_expired`, which
+//! disconnects the application and saves that it has expired. Two others enforce the end too: a relay learns the
+//! remaining time with each quick-setup call, and a database's guest account expires by itself ([`web_client`]). A
+//! changed end time reaches a running connection in `connection/terms.rs`.
 
 pub mod apps;
 pub mod diagnosis;
@@ -49,9 +54,8 @@ pub use apps::{app, app_input, app_store, protocol, site_wish};
 pub(crate) use connection::EXTEND;
 pub use connection::MAX_ACTIVE;
 pub use remote::DEFAULT_TUNNEL_PORT;
-use server_store::ServerChoice;
-use server_store::ServerStore;
 pub use server_store::{LocalRelay, ServerAccess, chosen_server};
+use server_store::{ServerChoice, ServerStore};
 pub use server_url::ServerUrl;
 
 /// Threads that answer light requests; what writes files has threads of its own.
@@ -59,7 +63,7 @@ const WORKERS: usize = 2;
 /// Time for the connections to give back what they hold at the end: the program has 2 s.
 const CLOSE_TIME: Duration = Duration::from_millis(1500);
 
-/// Time for the main tunnels that are known to be begun with: it takes milliseconds.
+/// Time to begin the known main tunnels: it takes milliseconds.
 const BEGIN_TIME: Duration = Duration::from_secs(1);
 
 /// Options of the management server.
@@ -68,13 +72,13 @@ pub struct Options {
     pub home: DataDir,
     /// A directory of ours, mode 0700, for private sockets.
     pub run_dir: PathBuf,
-    /// Which applications there are.
+    /// Applications that the process works for.
     pub applications: Applications,
-    /// The remote server of applications that name none, where the command line says it.
+    /// Remote server given on the command line, for applications that name none.
     pub server: Option<ServerUrl>,
-    /// Relay that serves them without that and without a default.
+    /// Relay on this machine, for applications without any other server.
     pub local_relay: LocalRelay,
-    /// Where this program listens beside the manager, and what each is: no application may lead there.
+    /// Other listening addresses of this program, each with its name: no application may lead there.
     pub own_listeners: Vec<(SocketAddr, &'static str)>,
     /// Token with which an unknown connector enrols at `server`, or at the default.
     pub enroll_token: Option<Zeroizing<String>>,
@@ -106,8 +110,7 @@ pub struct Running {
     server: Server,
 }
 
-/// Starts serving on `listener`, sets up the main tunnels that are known, and connects what is to be connected at the
-/// start.
+/// Starts serving on `listener`, sets up the known main tunnels, and connects the applications with autoconnect.
 pub fn start(mut options: Options, listener: TcpListener) -> Result<Running, StartError> {
     let hosts = HostPolicy::loopback();
     for host in &options.allow_hosts {
@@ -130,7 +133,7 @@ pub fn start(mut options: Options, listener: TcpListener) -> Result<Running, Sta
     Ok(Running { core, server })
 }
 
-/// The API of a program that does not run, on its state: nothing can be connected by it.
+/// The API on the stored state, while no manager runs; it cannot connect applications.
 pub(crate) fn open(home: &DataDir) -> Client {
     let core = core_of(Options {
         home: home.clone(),
@@ -219,7 +222,7 @@ fn begin(core: &Arc<AppState>) {
     }
 }
 
-/// Where connector info was saved, and something is to be connected through it.
+/// Begins the main tunnels to servers that are in use and whose connector info is saved.
 fn begin_main_tunnels(core: &AppState) {
     let known = core
         .credentials
@@ -239,8 +242,8 @@ fn begin_main_tunnels(core: &AppState) {
     }
 }
 
-/// Where the info is of an earlier version, which did not keep how far inside the network the server was, the next
-/// answer may have to come first.
+/// Begins the main tunnel to a server. Connector info of an earlier version has no class of the server's address, so
+/// the tunnel may have to wait for the relay's next answer.
 fn begin_main_tunnel(
     core: &AppState,
     origin: &str,
@@ -261,12 +264,12 @@ fn begin_main_tunnel(
 }
 
 impl Running {
-    /// Its API, called in this process.
+    /// API client in this process.
     pub(crate) fn client(&self) -> Client {
         Client::here(Arc::new(api::Local::of(&self.core)))
     }
 
-    /// Where it listens.
+    /// Listening address.
     pub fn address(&self) -> SocketAddr {
         self.server.addr()
     }
@@ -280,7 +283,8 @@ impl Running {
         Some((server, main))
     }
 
-    /// Another relay on this machine serves applications where no server is named; `listeners` are this process's then.
+    /// Sets another relay on this machine for applications without any other server. `listeners` are its listening
+    /// addresses, if it runs in this process.
     pub fn set_local_relay(
         &self,
         local_relay: LocalRelay,
@@ -301,7 +305,7 @@ impl Running {
         core.connections.wake_all();
     }
 
-    /// Numbers of applications, and of those that are connected at the start.
+    /// Numbers of applications, and of those with autoconnect.
     pub fn applications(&self) -> (usize, usize) {
         let apps = self.core.apps.list().unwrap_or_default();
         (
@@ -319,7 +323,7 @@ impl Running {
 
     /// Stops accepting, ends all connections, and returns when that is done: within 2 s.
     pub fn stop(self) {
-        // At the same time: the connections close their tunnels while the last answers are written.
+        // Both at the same time: the connections close their tunnels while the last answers are written.
         self.begin_stop();
         self.server.stop();
         self.core.tunnels.close_all();

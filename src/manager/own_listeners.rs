@@ -1,5 +1,5 @@
-//! Addresses this process listens on: as a target they would let visitors in where only its user
-//! may come. Looked at when an application is connected, and at each dial: a name may lead here later, and so may an
+//! Listening addresses of this process. As an application's target they would open the user's own pages to visitors, so
+//! they are refused when an application is connected and at each dial: a name may lead here later, and so may an
 //! address where nobody listened.
 
 use crate::api::ErrorClass;
@@ -13,13 +13,13 @@ use super::apps::app::AppConfig;
 use super::connection::ConnectError;
 use crate::tunnel::target::MayDial;
 
-/// All of them now, and what each is.
+/// All own listeners, each with its name.
 #[derive(Clone, Default)]
 pub(crate) struct OwnListeners(Arc<Mutex<Vec<FixedListener>>>);
 
 type FixedListener = (SocketAddr, &'static str);
 
-/// A listener among them, until this is dropped: after the listener was closed.
+/// Registration of a listener; to be dropped after the listener was closed.
 pub(crate) struct RegisteredListener {
     all: OwnListeners,
     address: SocketAddr,
@@ -31,7 +31,7 @@ impl OwnListeners {
         Self(Arc::new(Mutex::new(fixed)))
     }
 
-    /// More that stay to the end.
+    /// Adds listeners that stay to the end.
     pub(super) fn add(&self, fixed: &[FixedListener]) {
         self.all().extend_from_slice(fixed);
     }
@@ -42,7 +42,7 @@ impl OwnListeners {
         address: SocketAddr,
         what: &'static str,
     ) -> io::Result<(TcpListener, RegisteredListener)> {
-        // Held over the bind: who looks waits.
+        // Locked during the bind, so that checks wait.
         let mut all = self.all();
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
@@ -55,7 +55,7 @@ impl OwnListeners {
         Ok((listener, registered))
     }
 
-    /// For a tunnel or a question of the application's health: any address but theirs. `own` may be dialled all the same.
+    /// Filter for a tunnel or a health check: allows any address except these; `own` is allowed all the same.
     pub(super) fn dial_filter(&self, own: Option<SocketAddr>) -> MayDial {
         let all = self.clone();
         Arc::new(move |address| own == Some(address) || all.at(address).is_none())
@@ -63,7 +63,7 @@ impl OwnListeners {
 
     /// Refuses an application that leads to one of them.
     pub(super) fn check(&self, app: &AppConfig) -> Result<(), ConnectError> {
-        // A name is asked for only where its port is in question.
+        // A name is resolved only if a listener has the same port.
         if !self.all().iter().any(|(own, _)| own.port() == app.port) {
             return Ok(());
         }
@@ -117,7 +117,7 @@ fn leads_to(dialled: SocketAddr, own: SocketAddr) -> bool {
     }
 }
 
-/// An address is this machine's where a socket can have it; nothing is sent.
+/// True if a socket can bind the address; nothing is sent.
 fn is_of_this_machine(mut address: SocketAddr) -> bool {
     address.set_port(0);
     address.ip().is_loopback() || UdpSocket::bind(address).is_ok()

@@ -1,7 +1,7 @@
-//! The requests of an application's visitors through its gateway, and its current visitors.
+//! The requests of an application's visitors through its gateway, its current visitors, and its audit log.
 //!
-//! In memory and bounded: what a visitor sends can make a record no larger than `MAX_SHOWN` allows. No query, header,
-//! cookie or code is ever a part of it.
+//! Records are in memory and bounded: a visitor cannot make one larger than `MAX_SHOWN` allows. They contain no query,
+//! header, cookie or code.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,9 +11,8 @@ use serde::{Serialize, Serializer};
 
 use super::apps::app::AppConfig;
 use crate::gateway::{RequestStats, shown};
-use crate::http;
 use crate::http::{
-    ActivityLog, Numbered, Record, Sink, VisitorCount, VisitorPresence, VisitorTable,
+    self, ActivityLog, Numbered, Record, Sink, VisitorCount, VisitorPresence, VisitorTable,
 };
 use crate::store::time::serialize_rfc3339;
 use crate::store::{AuditFiles, AuditSets};
@@ -22,11 +21,11 @@ use crate::sync::Changes;
 /// Bytes of a method with its path that are kept. Default 200: a visitor may send 32 KiB.
 const MAX_SHOWN: usize = 200;
 
-/// One request that was answered, or broke off.
+/// A request that was answered, or broke off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Request"))]
 pub(crate) struct RequestRecord {
-    /// Its begin, RFC 3339.
+    /// Begin of the request, RFC 3339.
     #[serde(serialize_with = "serialize_rfc3339")]
     #[cfg_attr(test, schemars(with = "String"))]
     time: SystemTime,
@@ -34,7 +33,7 @@ pub(crate) struct RequestRecord {
     #[serde(serialize_with = "serialize_source")]
     #[cfg_attr(test, schemars(with = "String"))]
     source: Option<IpAddr>,
-    /// Its method.
+    /// Method of the request.
     method: Box<str>,
     /// Path without the query; a shortened one ends in `…`, which no path can.
     path: Box<str>,
@@ -82,7 +81,7 @@ fn serialize_source<S: Serializer>(source: &Option<IpAddr>, to: S) -> Result<S::
     to.serialize_str(&source.unwrap_or_default())
 }
 
-/// The requests of one connection, and who is there now.
+/// Requests and current visitors of a connection.
 #[derive(Default)]
 pub(crate) struct RequestLog {
     /// The requests that have come to an end.
@@ -93,7 +92,7 @@ pub(crate) struct RequestLog {
 }
 
 impl RequestLog {
-    /// A log that tells of each visitor and request, numbered after `before`.
+    /// Returns a log that notifies `changes` of each visitor and request, numbered after `before`.
     pub(crate) fn notifying(changes: &Arc<Changes>, before: u64) -> Self {
         Self {
             records: ActivityLog::notifying(Arc::clone(changes), before),
@@ -114,8 +113,8 @@ impl RequestLog {
         self.records.add(record);
     }
 
-    /// Keeps the visitor from `source` present in `presence`, or in a new one. A network that one host may use all of
-    /// is one visitor.
+    /// Keeps the visitor from `source` present in `presence`, or in a new one. A network that a single host may use
+    /// counts as one visitor.
     pub(crate) fn keep_present(
         &self,
         presence: &mut Option<VisitorPresence<IpAddr>>,
@@ -137,7 +136,7 @@ impl RequestLog {
     }
 }
 
-/// The files, for one application.
+/// Audit log of an application.
 pub(super) struct AppAudit {
     files: Arc<AuditFiles>,
     id: String,
@@ -154,7 +153,7 @@ struct Line<'a, T> {
 }
 
 impl AppAudit {
-    /// That of `app`; none where its owner did not ask for it.
+    /// Returns the audit log of `app`; none if it has none.
     pub(super) fn of(app: &AppConfig, files: &AuditSets) -> Option<Arc<Self>> {
         app.audit.then(|| {
             Arc::new(Self {

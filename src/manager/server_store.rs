@@ -1,6 +1,16 @@
-//! `.servers`: the sealed list of the remote servers that this user knows.
+//! `.servers`, the sealed list of the remote servers that this user knows, and the choice of the server for an
+//! application:
 //!
-//! It is read anew each time, as other processes write it too: `postern server` does without a running manager.
+//! | the application | is connected through |
+//! |---|---|
+//! | names a server | that server |
+//! | names none, and `start` was given `--server` | the server of the command line |
+//! | was connected through a server of the user's list before | that server, until the user moves it |
+//! | else | the default of the list or, without one, the relay on this machine |
+//!
+//! No application stays with the relay on this machine once there is a default. The list is read each time, because
+//! other
+//! processes write it too: `postern server` works without a running manager.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,15 +48,15 @@ pub struct ServerStore {
 pub struct ServerList {
     #[serde(default)]
     servers: BTreeMap<String, KnownServer>,
-    /// The origin of the one that plain `postern start` uses.
+    /// Origin of the server that plain `postern start` uses.
     #[serde(default)]
     default: Option<String>,
 }
 
-/// One of them.
+/// A server of the list.
 #[derive(Serialize, Deserialize)]
 pub struct KnownServer {
-    /// Its URL, as [`ServerUrl`] shows it.
+    /// URL, as [`ServerUrl`] shows it.
     pub url: String,
     /// Label given by the user.
     #[serde(default)]
@@ -54,7 +64,7 @@ pub struct KnownServer {
     /// Enrolment token; sent to this server alone.
     #[serde(default)]
     pub enroll_token: Option<Zeroizing<String>>,
-    /// Since when it is known, RFC 3339.
+    /// Time at which it was added, RFC 3339.
     #[serde(default)]
     pub added_at: String,
 }
@@ -77,7 +87,7 @@ impl ServerStore {
         Ok(self.file.look()?.unwrap_or_default())
     }
 
-    /// Adds a server, or changes what is kept of it, whatever URL the change has.
+    /// Adds or changes a server; the URL in the change is not used.
     pub(crate) fn put(&self, server: &ServerUrl, change: ServerUpdate) -> Result<(), Error> {
         let change = checked(change)?;
         self.file.update(|list| list.put(server, change))
@@ -91,8 +101,8 @@ impl ServerStore {
         self.put(server, ServerUpdate::default())
     }
 
-    /// Forgets the server with this origin, and its token; false where there is none. One that an application of `apps`
-    /// names or stays with is not forgotten.
+    /// Forgets the server with this origin, and its token; false if there is none. An error if an application of `apps`
+    /// names it or stays with it.
     pub fn remove(&self, origin: &str, apps: &[AppConfig]) -> Result<bool, Error> {
         let users: Vec<String> = apps
             .iter()
@@ -119,18 +129,18 @@ pub fn uses(app: &AppConfig, origin: &str) -> bool {
 }
 
 impl ServerList {
-    /// All of them with their origins.
+    /// All servers with their origins.
     pub fn all(&self) -> impl Iterator<Item = (&str, &KnownServer)> {
         let servers = self.servers.iter();
         servers.map(|(origin, server)| (origin.as_str(), server))
     }
 
-    /// The one with this origin.
+    /// The server with this origin.
     pub fn get(&self, origin: &str) -> Option<&KnownServer> {
         self.servers.get(origin)
     }
 
-    /// The one that plain `postern start` uses.
+    /// The server that plain `postern start` uses.
     pub fn default_server(&self) -> Option<&KnownServer> {
         self.servers.get(self.default.as_ref()?)
     }
@@ -170,7 +180,7 @@ impl ServerList {
     }
 }
 
-/// Without spaces around a label; what is empty is none.
+/// Checks a change. A label is trimmed; an empty label or token is none.
 fn checked(change: ServerUpdate) -> Result<ServerUpdate, Error> {
     let trimmed = |label: String| Some(label.trim().to_owned()).filter(|label| !label.is_empty());
     let label = change.label.map(|label| label.and_then(trimmed));
@@ -189,7 +199,7 @@ fn checked(change: ServerUpdate) -> Result<ServerUpdate, Error> {
     })
 }
 
-/// The text may be a secret and is not repeated.
+/// Checks a text, which may be a secret and is not repeated.
 fn check(field: &'static str, text: &str, is_short: bool) -> Result<(), Error> {
     let why = if !is_short {
         "is too long"
@@ -201,18 +211,7 @@ fn check(field: &'static str, text: &str, is_short: bool) -> Result<(), Error> {
     Err(Error::Value(field, why))
 }
 
-// Which remote server an application is connected through, and with which enrolment token.
-//
-// | the application | is connected through |
-// |---|---|
-// | names a server | that |
-// | names none, and `start` was given `--server` | that of the command line |
-// | was connected through a server of the user's list before | that one: it stays until the user moves it |
-// | else | the default of the list, and where there is none the relay on this machine |
-//
-// The relay on this machine only stands in: nothing stays with it once there is a default.
-
-/// A server, and what lets this connector enrol there.
+/// A server, and the token with which this connector enrols there.
 #[derive(Clone)]
 pub struct ServerAccess {
     /// The server.
@@ -224,7 +223,7 @@ pub struct ServerAccess {
 /// Relay on this machine, used if no server is given and there is no default.
 #[derive(Clone, Default)]
 pub struct LocalRelay {
-    /// The relay; none where none could be started.
+    /// The relay; none if none could be started.
     pub relay: Option<ServerAccess>,
     /// True if it is part of this program.
     pub is_embedded: bool,
@@ -250,8 +249,8 @@ pub(crate) struct CurrentServers<'a> {
     pub(crate) list: ServerList,
 }
 
-/// Where a command that shares by itself goes: `named` as it was given, else the user's default; none where the relay
-/// on this machine is to be used. Without a token that was given, the one that is kept for that server is taken.
+/// Server for a command that shares without a manager: `named`, else the user's default; none for the relay on this
+/// machine. Without a given token, the saved one for that server is used.
 pub fn chosen_server(
     home: &DataDir,
     named: Option<ServerUrl>,
@@ -273,7 +272,7 @@ pub fn chosen_server(
 }
 
 impl ServerChoice {
-    /// `named` and `enroll_token` are the command line's: the token is for that server, or for the default of now.
+    /// `named` and `enroll_token` are from the command line: the token is for that server, or for the current default.
     pub(crate) fn new(
         store: ServerStore,
         named: Option<ServerUrl>,
@@ -298,7 +297,7 @@ impl ServerChoice {
         choice
     }
 
-    /// With what is known now.
+    /// Reads the current list.
     pub(crate) fn now(&self) -> Result<CurrentServers<'_>, store::Error> {
         Ok(CurrentServers {
             choice: self,
@@ -311,7 +310,7 @@ impl ServerChoice {
         Arc::clone(&self.local_relay.lock())
     }
 
-    /// Another relay serves them from now on.
+    /// Sets another relay on this machine.
     pub(crate) fn set_local_relay(&self, local_relay: LocalRelay) {
         *self.local_relay.lock() = Arc::new(local_relay);
     }
@@ -377,6 +376,7 @@ impl CurrentServers<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::ServerUpdate;
     use crate::manager::apps::app_input::AppInput;
 
     fn store() -> (tempfile::TempDir, ServerStore) {
@@ -484,17 +484,6 @@ mod tests {
                 .unwrap();
         }
         assert!(matches!(store.remember(&a), Err(Error::Full(..))));
-    }
-}
-
-#[cfg(test)]
-mod server_choice_tests {
-    use super::*;
-    use crate::api::ServerUpdate;
-    use crate::manager::apps::app_input::AppInput;
-
-    fn url(text: &str) -> ServerUrl {
-        ServerUrl::parse(text, false).unwrap()
     }
 
     fn access(text: &str, token: &str) -> ServerAccess {

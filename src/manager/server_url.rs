@@ -43,7 +43,7 @@ impl ServerUrl {
         })
     }
 
-    /// `scheme://host:port`: lower case, and always with the port, so that one server has one.
+    /// `scheme://host:port`: lower case, and always with the port, so that a server has one origin.
     pub fn origin(&self) -> &str {
         &self.origin
     }
@@ -58,7 +58,7 @@ impl ServerUrl {
         &self.endpoint.host
     }
 
-    /// The port, also where the URL leaves it out.
+    /// The port, also if the URL has none.
     pub(crate) fn port(&self) -> u16 {
         self.endpoint.port
     }

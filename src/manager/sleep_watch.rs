@@ -1,4 +1,4 @@
-//! Notices that the machine has slept: waits and pauses that began before are of no use after it.
+//! Notices that the machine has slept, and then ends waits and pauses that began before.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,12 +8,13 @@ use crate::store::expiry::Clocks;
 use crate::sync::{Lookout, Thread};
 use crate::tunnel::client::GONE_WITHIN;
 
-/// The least sleep that counts: corrections of a clock are smaller, and a try too many does no harm.
+/// The least sleep that counts: corrections of a clock are smaller, and a superfluous retry does no harm.
 const SLEPT: Duration = Duration::from_secs(10);
-/// Looks at the clocks for as long as the manager is there.
+
+/// Watches the clocks while the manager runs.
 pub(super) fn start(core: &Arc<AppState>) {
     let (core, mut before) = (Arc::downgrade(core), ClockReading::now());
-    // One for all connections, so that a hundred that wait cost no more than one.
+    // One thread for all connections.
     Lookout::default().begin(Thread::SleepWatch, move || {
         let core = core.upgrade()?;
         let now = ClockReading::now();
@@ -27,7 +28,7 @@ pub(super) fn start(core: &Arc<AppState>) {
     });
 }
 
-/// One look at a clock that stands still while the machine sleeps, and at those that go on.
+/// Reading of a clock that stands still while the machine sleeps, and of those that go on.
 struct ClockReading {
     awake: Instant,
     always: Clocks,
@@ -45,7 +46,7 @@ impl ClockReading {
         let always = if cfg!(target_os = "linux") {
             (self.always.monotonic).saturating_sub(before.always.monotonic)
         } else {
-            // The wall clock, which may be set.
+            // The wall clock may also have been set.
             let passed = self.always.wall.duration_since(before.always.wall);
             passed.unwrap_or_default()
         };
@@ -53,7 +54,7 @@ impl ClockReading {
     }
 }
 
-/// Everything is tried at once, also what its server has given up meanwhile and that this side has not noticed.
+/// Retries everything at once, also tunnels that the server has given up without this side noticing.
 fn woke(core: &AppState, slept: Duration) {
     core.tunnels.wake_all(slept >= GONE_WITHIN);
     core.connections.wake_all();

@@ -1,9 +1,8 @@
-//! The web client of a database application: it is there for as long as the connection.
+//! The web client of a database application; it lives as long as the connection.
 
 use crate::api::ErrorClass;
 use crate::sync::{Mutex, Permits, Thread, spawn};
-use std::sync::Arc;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use crossbeam_channel::{Sender, select};
 use zeroize::Zeroizing;
@@ -13,24 +12,23 @@ use super::apps::app::AppConfig;
 use super::connection::{ConnectError, ConnectionRecord, Ended, Enforcement, MAX_ACTIVE};
 use super::own_listeners::RegisteredListener;
 use crate::plugin::{Bind, Database, Grant, Guest, NotServed, Served, guests_end};
-
 use crate::tunnel::ws::Endpoint;
 
-/// Starts at once: twice the connections, as one that nobody waits for any more lasts until the database answers or its
-/// time is over.
+/// Maximum number of simultaneous starts: twice the connections, because an abandoned start lasts until the database
+/// answers or a timeout.
 const MAX_STARTS: usize = 2 * MAX_ACTIVE;
 
 /// Starts under way.
 static STARTS: LazyLock<Permits> = LazyLock::new(Permits::default);
 
-/// A running web client; it ends with this.
+/// A running web client, stopped when this is dropped.
 pub(crate) struct WebClient {
     served: Option<Box<dyn Served>>,
-    /// The code that lets visitors in, and the number that goes with it.
+    /// Code for visitors, and the number of the sign-ins.
     admitted: Option<(Zeroizing<String>, u64)>,
-    /// The site's name that it is served under, and whether visitors come by `https`.
+    /// Name of the site that it is served under; true if visitors use `https`.
     host: Option<(String, bool)>,
-    /// After what it is of: it goes when nobody listens any more.
+    /// Dropped last, when nobody listens any more.
     _registered: Option<RegisteredListener>,
 }
 
@@ -73,13 +71,13 @@ impl WebClient {
         served.expect("it is taken by the drop alone")
     }
 
-    /// The account of a guest ends with the application, whose end is another now.
+    /// Changes the end of the guest's account, which is that of the application.
     pub(crate) fn set_end(&self, expires: Option<&str>) {
         self.served().set_end(guests_end(expires));
     }
 
-    /// Lets the visitors in who come by the site's name, in invisible mode with its code; by an earlier name, with an
-    /// earlier code, or with what was signed out, nobody any more.
+    /// Admits visitors under the site's name, in invisible mode with its code. Earlier names, codes and sign-ins become
+    /// invalid.
     pub(crate) fn admit(&mut self, enforcement: &Enforcement, site_url: &str) {
         let code = enforcement.code.as_ref();
         let admitted = code.map(|code| (code.clone(), enforcement.generation));
@@ -112,8 +110,8 @@ impl Drop for WebClient {
     }
 }
 
-/// On a thread of its own, as the driver cannot be interrupted; it ends with the attempt, and what comes of one that
-/// nobody waits for any more is ended by it.
+/// Starts the web client on a thread of its own, because the driver cannot be interrupted. The thread ends with the
+/// attempt, and stops the web client if nobody waits for it any more.
 fn started(
     core: &AppState,
     app: &AppConfig,
@@ -153,7 +151,7 @@ fn started(
     }
 }
 
-/// Nobody connects to it from here before it is known to be ours.
+/// Listener of the web client, registered as our own before it is used.
 fn bind(core: &AppState, bound: &Arc<Mutex<Option<RegisteredListener>>>) -> Bind {
     let (listeners, bound) = (core.listeners.clone(), Arc::clone(bound));
     Arc::new(move |address| {
@@ -163,7 +161,7 @@ fn bind(core: &AppState, bound: &Arc<Mutex<Option<RegisteredListener>>>) -> Bind
     })
 }
 
-/// For what is asked of a database without being served.
+/// No listener, for questions to a database.
 fn no_bind() -> Bind {
     Arc::new(|_| Err(std::io::ErrorKind::Unsupported.into()))
 }
@@ -189,7 +187,7 @@ fn database(core: &AppState, app: &AppConfig, guest: Option<Guest>, bind: Bind) 
     }
 }
 
-/// The temporary account that visitors work as; none where none is asked for.
+/// Temporary account for visitors; none if the application has no grants.
 fn guest(app: &AppConfig) -> Result<Option<Guest>, ConnectError> {
     let grants: Result<Vec<Grant>, _> = app.guest.iter().map(|text| Grant::parse(text)).collect();
     let grants =
@@ -211,8 +209,8 @@ pub(super) fn objects(
     asked.unwrap_or_else(|| Err(format!("unsupported protocol '{protocol}'")))
 }
 
-/// Drops guests' accounts that an earlier process was killed with, on the databases of all applications; where one has a
-/// guest also those of others that have ended.
+/// Drops guest accounts left by a killed process, on the databases of all applications; if an application has a guest,
+/// also expired accounts of others.
 pub(super) fn sweep(core: &Arc<AppState>, apps: &[AppConfig]) {
     let of_databases: Vec<AppConfig> = apps
         .iter()
@@ -234,7 +232,7 @@ pub(super) fn sweep(core: &Arc<AppState>, apps: &[AppConfig]) {
     .unwrap_or_else(|error| log::warn!("no thread to look for leftover guest accounts: {error}"));
 }
 
-/// `HOST:PORT` of a site's URL, with the port that the scheme implies where it names none.
+/// `HOST:PORT` of a site's URL, with the scheme's default port if it names none.
 pub(super) fn site_host(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;

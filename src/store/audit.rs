@@ -1,9 +1,11 @@
-//! Files of what was done, a line of JSON each, that are read by people and never again by this program.
+//! Audit logs: files with one line of JSON per entry, for people; this program never reads them.
 //!
-//! Each application has a set, `audit/ID/`, so that a busy one takes nothing from another's history: at most [`FILES`] of
-//! [`FILE_CAP`] bytes. The newest is `audit.jsonl`, `audit.1.jsonl` was before it, and so on; the oldest goes. Lines are
-//! whole: one that does not fit on the disk any more is taken back. A disk that is full, or any other failure, is said
-//! once and stops nothing. The set of an application that is gone stays for [`KEPT`].
+//! Each application has a set, `audit/ID/`, so that a busy one does not shorten the history of another: at most
+//! [`FILES`]
+//! files of [`FILE_CAP`] bytes. The newest is `audit.jsonl`, the one before it `audit.1.jsonl`, and so on; the oldest
+//! is
+//! removed. Lines are whole: one that does not fit on the disk is removed again. A full disk, or any other failure, is
+//! reported once and stops nothing. The set of a removed application is kept for [`KEPT`].
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -26,20 +28,20 @@ const DIRECTORY: &str = "audit";
 const FILES: usize = crate::limits::AUDIT_FILES;
 /// Bytes of a file. Default 10 MiB: some 50,000 requests.
 const FILE_CAP: u64 = crate::limits::AUDIT_FILE;
-/// How long the set of an application that is gone is kept after its last line. Default 90 days.
+/// Time for which the set of a removed application is kept after its last line. Default 90 days.
 const KEPT: Duration = crate::limits::AUDIT_KEPT;
-/// Sets of applications that are gone: the newest stay. Default 500, as many as there may be applications.
+/// Maximum number of sets of removed applications: the newest are kept. Default 500, like the limit of applications.
 const GONE_SETS: usize = crate::limits::AUDIT_REMOVED;
 
 /// The sets of all applications of one process.
 pub struct AuditSets {
     directory: PathBuf,
-    /// By application.
+    /// Sets by application.
     sets: Mutex<BTreeMap<String, Arc<AuditFiles>>>,
 }
 
 impl AuditSets {
-    /// Those in `home`.
+    /// Sets in `home`.
     pub fn new(home: &DataDir) -> Self {
         Self {
             directory: home.dir().join(DIRECTORY),
@@ -58,7 +60,8 @@ impl AuditSets {
         Arc::clone(set)
     }
 
-    /// The application is removed: where its set is, if it has one. That stays until [`Self::sweep`] finds it old.
+    /// Called when the application is removed. Returns the directory of its set, if it has one, which stays until
+    /// [`Self::sweep`] finds it old.
     pub fn leave(&self, id: &str) -> Option<PathBuf> {
         let name = directory_name(id);
         self.sets.lock().remove(&name);
@@ -71,7 +74,7 @@ impl AuditSets {
         sets.values().filter_map(|set| set.trouble()).collect()
     }
 
-    /// Removes the sets of applications that are gone, once they are old or too many. What cannot be removed is left.
+    /// Removes the sets of removed applications that are old or too many. Errors are ignored.
     pub fn sweep(&self, is_there: impl Fn(&str) -> bool) {
         let Ok(entries) = fs::read_dir(&self.directory) else {
             return;
@@ -98,7 +101,7 @@ impl AuditSets {
     }
 }
 
-/// One name below the directory, whatever an identifier holds. Those that are made here are as they are.
+/// Directory name for an identifier with any characters. Our own identifiers are not changed.
 fn directory_name(id: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric();
     let plain: String = id
@@ -109,14 +112,14 @@ fn directory_name(id: &str) -> String {
     if plain.is_empty() { "_".into() } else { plain }
 }
 
-/// When the newest file of a set was written last.
+/// Time of the last write to a set.
 fn last_line(set: &Path) -> SystemTime {
     let time = |path: &Path| fs::metadata(path)?.modified();
     let newest = time(&set.join("audit.jsonl")).or_else(|_| time(set));
     newest.unwrap_or_else(|_| SystemTime::now())
 }
 
-/// The set of one application. Nothing is made before the first line.
+/// The set of an application. Nothing is created before the first line.
 pub struct AuditFiles {
     directory: PathBuf,
     cap: u64,
@@ -124,17 +127,17 @@ pub struct AuditFiles {
     trouble: Mutex<Option<String>>,
 }
 
-/// The file that is written; its lock is held over a write, so that lines are whole.
+/// The newest file; locked during a write, so that lines are whole.
 #[derive(Default)]
 struct Newest {
     file: Option<File>,
     length: u64,
-    /// Where the half line begins that could not be taken back.
+    /// Begin of a half line that could not be removed.
     torn_at: Option<u64>,
 }
 
 impl AuditFiles {
-    /// The one in `directory`, which lies in the directory of all.
+    /// The set in `directory`.
     fn new(directory: PathBuf) -> Self {
         Self {
             directory,
@@ -144,7 +147,7 @@ impl AuditFiles {
         }
     }
 
-    /// Writes a line. It waits for the disk; what goes wrong is in [`Self::trouble`].
+    /// Writes a line. Waits for the disk; errors are in [`Self::trouble`].
     pub fn write(&self, line: &impl Serialize) {
         let mut line = match serde_json::to_string(line) {
             Ok(json) => escaped(&json).into_owned(),
@@ -164,7 +167,7 @@ impl AuditFiles {
         let size = u64::try_from(line.len()).map_err(io::Error::other)?;
         let mut file = self.ready(newest, size)?;
         if let Err(error) = file.write_all(line) {
-            // No half line; where that fails too, it is taken back before the next line.
+            // Removes the half line; if that fails too, it is removed before the next line.
             if file.set_len(newest.length).is_err() {
                 newest.torn_at = Some(newest.length);
             } else {
@@ -177,8 +180,8 @@ impl AuditFiles {
         Ok(())
     }
 
-    /// The file that takes so many bytes more. Files take each other's places only where the newest was just found full:
-    /// whatever fails, and however often, no more than one goes for each that was filled.
+    /// Returns a file with room for `size` bytes. Files are rotated only if the newest was just found full, so that
+    /// repeated failures never remove more than one file for each that was filled.
     fn ready(&self, newest: &mut Newest, size: u64) -> io::Result<File> {
         let is_full = |length: u64| length > 0 && length + size > self.cap;
         if let Some(file) = newest.file.take()
@@ -215,8 +218,8 @@ impl AuditFiles {
         Ok((file, length))
     }
 
-    /// Each file takes the place of the one before it, up to the first place that is free: a rotation that broke off is
-    /// only completed. Where none is free the oldest goes.
+    /// Moves each file to the place of the one before it, up to the first free place, so that an interrupted rotation
+    /// is only completed. If none is free, the oldest is removed.
     fn rotate(&self) -> io::Result<()> {
         let is_free = |number: &usize| {
             let found = fs::symlink_metadata(self.path(*number));
@@ -236,7 +239,7 @@ impl AuditFiles {
         }
     }
 
-    /// Says it once, until all is well again.
+    /// Notes the result of a write, and reports a failure once until a write succeeds.
     fn note(&self, written: io::Result<()>) {
         if written.is_err() {
             count_error();
@@ -412,7 +415,7 @@ mod tests {
     fn a_newest_file_that_cannot_be_opened_takes_no_history_with_it() {
         let home = tempfile::tempdir().unwrap();
         let audit = full(home.path());
-        // As after a rotation whose open failed: it was full, and is not there.
+        // State after a rotation whose open failed: the full file is missing.
         fs::remove_file(audit.path(0)).unwrap();
         fs::create_dir(audit.path(0)).unwrap();
         for _ in 0..3 * FILES {
@@ -434,7 +437,7 @@ mod tests {
     fn a_rotation_that_broke_off_is_only_completed() {
         let home = tempfile::tempdir().unwrap();
         let audit = full(home.path());
-        // As where the rest had moved already.
+        // State after the rest was moved already.
         fs::remove_file(audit.path(4)).unwrap();
         audit.write(&"next");
         assert_eq!(holds(home.path(), 0), "\"next\"\n");

@@ -18,12 +18,12 @@ use super::random::{self, hex};
 const FILE: &str = ".credential";
 const PURPOSE: &str = "postern credentials 1";
 
-/// One connector's identity with one server, and what that server has assigned.
+/// A connector's identity at a server, and the server's assignment.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credentials {
     /// The connector's name.
     pub connector_name: String,
-    /// Its password.
+    /// The connector's password.
     pub password: Zeroizing<String>,
     /// The port of the local API service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,7 +31,7 @@ pub struct Credentials {
     /// The address of the tunnel server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_ip: Option<String>,
-    /// How far inside the network the server was when it named that address: `public`, `private`, `loopback`.
+    /// Class of the server's address when it named that one: `public`, `private`, `loopback`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_class: Option<String>,
     /// The remote port of the main tunnel.
@@ -43,7 +43,7 @@ pub struct Credentials {
     /// The tunnel server at the server's own host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel_url: Option<String>,
-    /// The tunnel server's port that a main tunnel was connected to last: what an application names may be wrong.
+    /// The tunnel server's port of the last connected main tunnel; a port that an application names may be wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proven_tunnel_port: Option<u16>,
     /// The user name of tunnel connections.
@@ -61,9 +61,9 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// A new name and a random password.
+    /// Creates a new name and a random password.
     ///
-    /// The name shows nothing of the fingerprint: a random nonce is hashed with it.
+    /// The name does not reveal the fingerprint, because a random nonce is hashed with it.
     pub fn generate(fingerprint: &Fingerprint) -> Self {
         let mut hash = Sha256::new();
         hash.update(fingerprint.as_bytes());
@@ -117,7 +117,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// The credentials of a per-user directory; nothing is kept in memory, as others write them too.
+/// The credentials of a per-user directory; nothing is kept in memory, because other processes write them too.
 #[derive(Clone, Debug)]
 pub struct CredentialStore {
     home: DataDir,
@@ -139,7 +139,7 @@ impl CredentialStore {
 
     /// The credentials for the server `origin`, as they are on the disk now.
     ///
-    /// Where there are none, new ones are made and saved, so that two callers get the same.
+    /// Without credentials, new ones are made and saved, so that two callers get the same.
     pub fn load(&self, origin: &str) -> Result<Credentials, Error> {
         match self.read()?.remove(origin) {
             Some(known) => Ok(known),
@@ -147,19 +147,20 @@ impl CredentialStore {
         }
     }
 
-    /// The credentials of every server, for who only looks: a file that is unreadable stays where it is, and is an error.
+    /// Reads the credentials of every server without changing anything: an unreadable file stays in place and is an
+    /// error.
     pub fn look(&self) -> Result<BTreeMap<String, Credentials>, Error> {
         Ok(self.file.look()?.unwrap_or_default().servers)
     }
 
-    /// Changes the credentials for `origin` (new ones where there are none) and saves them, under
-    /// the writers' lock. What has stayed the same is saved already: each connection comes by here.
+    /// Changes the credentials for `origin` (new ones if there are none) and saves them, under the writers' lock.
+    /// Unchanged ones are not written, because each connection calls this.
     pub fn change<T>(
         &self,
         origin: &str,
         change: impl FnOnce(&mut Credentials) -> T,
     ) -> Result<T, Error> {
-        // Before the update, which holds the lock that a new fingerprint needs.
+        // Made before the update, which holds the lock that a new fingerprint needs.
         let fingerprint = Fingerprint::of(&self.home)?;
         self.file.update_where_changed(|content| {
             let before = content.servers.get(origin).cloned();
@@ -171,8 +172,8 @@ impl CredentialStore {
         })
     }
 
-    /// The server `from` is at `to` now: who this connector is to it stays, where nothing is known at the new place. Where
-    /// its tunnels are, its next answer says.
+    /// Called when the server `from` is at `to` now: keeps the connector's identity there, unless there is one already.
+    /// The server's next answer names the tunnel server.
     pub fn follow(&self, from: &str, to: &str) -> Result<(), Error> {
         let known = self.read()?;
         let (Some(before), false) = (known.get(from), known.contains_key(to)) else {
@@ -197,7 +198,7 @@ impl CredentialStore {
         Ok(servers.into_iter().collect())
     }
 
-    /// Forgets all; the file is kept as `.credential.reset-TIME`.
+    /// Forgets all credentials; the file is kept as `.credential.reset-TIME`.
     pub fn reset(&self) -> Result<(), Error> {
         self.file.retire("reset").map(drop)
     }
@@ -207,8 +208,8 @@ impl CredentialStore {
         Ok(self.read()?.contains_key(origin))
     }
 
-    /// Forgets the credentials for `origin`; the file as it was is kept as `.credential.reset-TIME`. False where there
-    /// are none.
+    /// Forgets the credentials for `origin`; a copy of the file is kept as `.credential.reset-TIME`. False if there are
+    /// none.
     pub fn forget(&self, origin: &str) -> Result<bool, Error> {
         if !self.knows(origin)? {
             return Ok(false);

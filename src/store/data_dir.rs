@@ -1,4 +1,4 @@
-//! Where the per-user directory is, and the way to its files.
+//! Place of the per-user directory, and access to its files.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +13,7 @@ use super::lock::Locked;
 #[derive(Clone, Debug)]
 pub struct DataDir {
     dir: PathBuf,
-    /// Where the key of its sealed files may lie apart from them, the best first.
+    /// Possible places for the key of its sealed files outside the directory, the best first.
     key_places: Arc<[PathBuf]>,
 }
 
@@ -22,12 +22,11 @@ impl DataDir {
     ///
     /// `POSTERN_HOME`, else `.postern` in the home directory (on Windows
     /// `Postern` in `%LOCALAPPDATA%`). An empty variable counts as unset.
-    /// Without `HOME` the account's entry in `/etc/passwd` counts, and where
-    /// root has none, as in a container's empty root, `/`.
+    /// Without `HOME` the account's entry in `/etc/passwd` counts; if root has none, as in an empty container, `/`.
     pub fn locate() -> Result<Self, Error> {
         let variable = |name: &str| std::env::var_os(name);
         let dir = resolve(variable, account_home).ok_or(Error::NoHome)?;
-        // An absolute path stays right when the working directory changes.
+        // An absolute path stays valid when the working directory changes.
         let dir = std::path::absolute(&dir).map_err(Error::io("find", &dir))?;
         let key_places = key_places(variable, account_home, &dir).into();
         Ok(Self { dir, key_places })
@@ -46,7 +45,7 @@ impl DataDir {
         }
     }
 
-    /// Where the key of its sealed files may lie apart from them, the best first.
+    /// Possible places for the key of its sealed files outside the directory, the best first.
     pub fn key_places(&self) -> &[PathBuf] {
         &self.key_places
     }
@@ -62,7 +61,7 @@ impl DataDir {
         match fs::metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io("read", &path)(error)),
-            // Opening a FIFO would wait for ever.
+            // Opening a FIFO would wait forever.
             Ok(metadata) if !metadata.is_file() => {
                 count_error();
                 let reason = "it is not a regular file";
@@ -71,7 +70,7 @@ impl DataDir {
             Ok(_) => {}
         }
         match read_capped(&path, cap) {
-            // Another process set it aside since.
+            // Another process has set it aside meanwhile.
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
                 Ok(None)
             }
@@ -79,15 +78,15 @@ impl DataDir {
         }
     }
 
-    /// Refuses the file `name` where it is a link, another user's or one that others can write: what stands in it may
-    /// be theirs. Root is at home in a directory of another user's, with files of that user's.
+    /// Refuses the file `name` if it is a link, belongs to another user, or is writable by others, who may have changed
+    /// its content. Root may use another user's directory with files of that user.
     #[cfg(unix)]
     pub fn refuse_foreign(&self, name: &str) -> Result<(), Error> {
         use std::os::unix::fs::MetadataExt;
         let path = self.dir.join(name);
         let (found, dir) = match (fs::symlink_metadata(&path), fs::metadata(&self.dir)) {
             (Ok(found), Ok(dir)) => (found, dir),
-            // Whoever reads it tells of it.
+            // The reader reports the error.
             _ => return Ok(()),
         };
         let user = rustix::process::geteuid();
@@ -105,13 +104,13 @@ impl DataDir {
         Err(Error::NotPrivate { path, reason })
     }
 
-    /// Only Unix says whose a file is.
+    /// Does nothing: only Unix tells the owner of a file.
     #[cfg(not(unix))]
     pub fn refuse_foreign(&self, _name: &str) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Creates the directory where it is missing and waits for the right to write in it.
+    /// Creates a missing directory and waits for the right to write in it.
     pub fn lock(&self) -> Result<Locked, Error> {
         let run = self.ensure_run()?;
         Locked::acquire(&self.dir, &run.join("lock"))
@@ -123,7 +122,7 @@ impl DataDir {
         Locked::acquire_now(&self.dir, &run.join("lock"))
     }
 
-    /// `run/`, which holds the lock and the sockets; created where it is missing.
+    /// `run/`, which has the lock and the sockets; created if it is missing.
     pub(super) fn ensure_run(&self) -> Result<PathBuf, Error> {
         create_private(&self.dir)?;
         refuse_shared(&self.dir)?;
@@ -149,8 +148,7 @@ fn resolve(
     Some(home.join(".postern"))
 }
 
-/// Where the key may lie: in the platform's directory for a program's state, and for a directory that was chosen
-/// beside that.
+/// Places for the key: the platform's directory for program state or, for a chosen directory, next to that.
 fn key_places(
     variable: impl Fn(&str) -> Option<OsString>,
     account_home: impl Fn() -> Option<PathBuf>,
@@ -177,7 +175,7 @@ fn key_places(
         })
     });
     let named = set("XDG_STATE_HOME").map(PathBuf::from);
-    // A relative one counts as unset.
+    // A relative path counts as unset.
     let named = named.filter(|path| path.is_absolute());
     let states = named.into_iter().chain(of_account);
     states.map(|state| state.join("postern/key")).collect()
@@ -195,7 +193,7 @@ fn account_home() -> Option<PathBuf> {
     None
 }
 
-/// The sixth field of the entry whose third is `user`.
+/// Sixth field of the entry whose third is `user`.
 #[cfg(unix)]
 fn home_in_passwd(accounts: &str, user: u32) -> Option<PathBuf> {
     accounts.lines().find_map(|line| {
@@ -220,7 +218,7 @@ fn read_capped(path: &Path, cap: u64) -> Result<Vec<u8>, Error> {
     Err(Error::TooLarge { path, cap })
 }
 
-/// Creates `dir` and its parents with mode 0700 where they are missing.
+/// Creates `dir` and missing parents with mode 0700.
 pub(super) fn create_private(dir: &Path) -> Result<(), Error> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -229,8 +227,8 @@ pub(super) fn create_private(dir: &Path) -> Result<(), Error> {
     builder.create(dir).map_err(Error::io("create", dir))
 }
 
-/// Refuses a directory whose files others could swap. One that others may
-/// only read is left as it is: it may be a home directory, and our files are 0600.
+/// Refuses a directory whose files others could replace. Read access of others is accepted: it may be a home directory,
+/// and our files have mode 0600.
 #[cfg(unix)]
 fn refuse_shared(dir: &Path) -> Result<(), Error> {
     use std::os::unix::fs::MetadataExt;
@@ -247,7 +245,7 @@ fn refuse_shared(dir: &Path) -> Result<(), Error> {
     Err(Error::NotPrivate { path, reason })
 }
 
-/// Gives a directory of our own making mode 0700; refuses one that is a link or somebody else's.
+/// Gives a directory that we created mode 0700; refuses a link, and a directory of another user.
 #[cfg(unix)]
 pub(super) fn make_private(dir: &Path) -> Result<(), Error> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};

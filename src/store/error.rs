@@ -1,38 +1,37 @@
 //! Errors of the per-user directory.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fmt, io};
 
 use crate::net::in_words;
 
-/// How often something failed that was not looked for in vain.
+/// Number of failures, without searches for a missing file.
 static ERRORS: AtomicU64 = AtomicU64::new(0);
 
 /// A failure of the per-user directory or a file in it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// No variable and no account entry says where the directory is.
+    /// No variable and no account entry tells the place of the directory.
     NoHome,
     /// A system call on `path` failed.
     Io {
         /// Action, as a verb: `create`, `read`, `write`, `lock`.
         action: &'static str,
-        /// On what.
+        /// Directory or file.
         path: PathBuf,
         /// The system's answer.
         source: io::Error,
     },
-    /// It belongs to, or may be changed by, another user, or is of the wrong kind.
+    /// A file or directory belongs to another user or can be changed by one, or is of the wrong kind.
     NotPrivate {
-        /// Which directory or file.
+        /// Directory or file.
         path: PathBuf,
         /// Reason.
         reason: &'static str,
     },
-    /// The key of the sealed files may be known to, or changed by, somebody else.
+    /// Another user may know or change the key of the sealed files.
     ForeignKey {
         /// The key's file.
         path: PathBuf,
@@ -41,23 +40,23 @@ pub enum Error {
     },
     /// The file is larger than anything written here.
     TooLarge {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The cap, in bytes.
         cap: u64,
     },
-    /// The file is not what was written.
+    /// The content of the file is invalid.
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Reason.
         reason: String,
     },
     /// A newer version of the program has written the file.
     Newer {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The version of its form.
+        /// The version of its format.
         version: u8,
     },
     /// Another process has held the lock for longer than a write takes.
@@ -99,12 +98,12 @@ impl Error {
     }
 }
 
-/// One more of [`errors`].
+/// Counts an error for [`errors`].
 pub(super) fn count_error() {
     ERRORS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How often a file of the per-user directory could not be used, since the process began.
+/// Number of failures to use a file of the per-user directory since the process began.
 pub fn errors() -> u64 {
     ERRORS.load(Ordering::Relaxed)
 }

@@ -1,18 +1,18 @@
-//! Characters of strangers that are not to reach a terminal, a log or a file as they are.
+//! Escaping of characters from strangers that must not reach a terminal, a log or a file unchanged.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// True if a character drives a terminal, hides, or changes the direction of its neighbours: the C1 controls and
-/// DEL, and Unicode's marks without a shape of their own. The C0 controls, of which tab and line feed are wanted, are
-/// `char::is_control`'s to tell.
+/// True if a character controls a terminal, is invisible, or changes the writing direction: the C1 controls and DEL,
+/// and Unicode's marks without a shape. C0 controls are not included, because tab and line feed are wanted; see
+/// `char::is_control`.
 pub fn is_hidden(character: char) -> bool {
     matches!(character, '\u{7f}'..='\u{9f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{61c}')
 }
 
-/// A text with these written as JSON's `\uXXXX`: a JSON text stays the same to whoever parses it, as they stand nowhere
-/// but in its strings.
+/// Escapes these characters as JSON's `\uXXXX`. Parsers read a JSON text the same, because they occur only in its
+/// strings.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
         return Cow::Borrowed(text);

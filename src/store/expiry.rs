@@ -1,8 +1,8 @@
-//! The end of what was given for a time. Pure.
+//! End times: of anything that is limited in time ([`Expiry`]), and those of shares ([`Ends`]).
 //!
-//! The wall clock can be set, and is then wrong for a while; the monotonic one, which goes on while the machine sleeps,
-//! begins anew with the machine ([`Ends`](super::Ends) is for that). So both are looked at, and whichever says first
-//! that the time is over is believed.
+//! The wall clock can be set, and may be wrong for a while. The monotonic clock goes on while the machine sleeps, but
+//! restarts with the machine; [`Ends`] keeps remaining times in a file for that. An end has come when the first of both
+//! clocks says so.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime};
@@ -14,20 +14,27 @@ use super::json_file::JsonFile;
 use super::time::{parse_rfc3339, since_boot};
 use crate::sync::{Lookout, Mutex};
 
-/// The longest that anything is given for: what is longer is this. Default 100 years.
+/// The longest time: longer ones are shortened to it. Default 100 years.
 pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// Name of the file with remaining times.
+const FILE: &str = "ends.json";
+/// Maximum size of the file, in bytes. Default 16 MiB: some hundred thousand ends.
+const CAP: u64 = 16 * 1024 * 1024;
+/// Time between two writes while only the time changes. A clock that is set back can win as much. Default 1 min.
+const EVERY: Duration = Duration::from_secs(60);
 
 /// Both clocks at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clocks {
     /// The clock that people read, and can set.
     pub wall: SystemTime,
-    /// The one that nobody can set: since the machine was started, what it slept included.
+    /// The clock that nobody can set: time since the machine was started, including sleep.
     pub monotonic: Duration,
 }
 
 impl Clocks {
-    /// As they are.
+    /// Reads both clocks.
     pub fn now() -> Self {
         Self {
             wall: SystemTime::now(),
@@ -40,19 +47,19 @@ impl Clocks {
         then.wall + self.monotonic.saturating_sub(then.monotonic)
     }
 
-    /// The wall clock, but no more than what has passed since `then` later than it was then. For what is thrown away
-    /// when it is old: a clock that is set forward, and is wrong for an hour, throws nothing away.
+    /// The wall clock, but at most as much later than at `then` as time has really passed. Used to remove old data: a
+    /// clock that is set forward by mistake removes nothing.
     pub fn wall_as_passed(self, then: Self) -> SystemTime {
         self.wall.min(self.wall_unset(then))
     }
 }
 
-/// When something ends, by both clocks.
+/// An end time by both clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expiry(Clocks);
 
 impl Expiry {
-    /// At this moment of the wall clock, as it stands `now`: setting it back later does not move the end.
+    /// End at this moment of the wall clock as it is `now`: setting the clock back later does not move the end.
     pub fn at(wall: SystemTime, now: Clocks) -> Self {
         let left = wall.duration_since(now.wall).unwrap_or_default();
         Self(Clocks {
@@ -61,7 +68,7 @@ impl Expiry {
         })
     }
 
-    /// So much later than `now`.
+    /// End after this time from `now`.
     pub fn after(left: Duration, now: Clocks) -> Self {
         Self::at(now.wall + left.min(LONGEST), now)
     }
@@ -98,38 +105,29 @@ impl Expiry {
     }
 }
 
-// When shares expire. Their remaining times are also in a file: a process that begins while the wall clock is set back
-// gives nothing longer than the one before it would have.
-
-/// The file's name.
-const FILE: &str = "ends.json";
-/// Its largest size, in bytes. Default 16 MiB: some hundred thousand ends.
-const CAP: u64 = 16 * 1024 * 1024;
-/// Time between two writes while nothing but the time changes, and so what a clock that is set back can win. Default
-/// 1 min.
-const EVERY: Duration = Duration::from_secs(60);
-
-/// Ends by the id of what expires. One that was noted stays where it is, also when the wall clock is set back.
+/// End times of shares, by identifier. A noted end does not move when the wall clock is set back. Remaining times are
+/// also in a file: a process that starts while the wall clock is set back gives no share more time than the process
+/// before it.
 #[derive(Debug, Default)]
 pub struct Ends {
     file: Option<JsonFile<Kept>>,
     known: Mutex<Known>,
-    /// The thread that ends what expires.
+    /// The thread that waits for the next end.
     pub(crate) lookout: Lookout,
 }
 
 #[derive(Debug, Default)]
 struct Known {
     ends: HashMap<String, End>,
-    /// Remaining times as they are in the file.
+    /// Remaining times in the file.
     kept: Kept,
-    /// When it was written, by the monotonic clock.
+    /// Time of the last write, by the monotonic clock.
     written: Option<Duration>,
 }
 
 #[derive(Debug)]
 struct End {
-    /// As it is stored: another one is another end.
+    /// Stored end time; if it changes, the end is a new one.
     expires: String,
     expiry: Expiry,
     has_expired: bool,
@@ -143,14 +141,14 @@ struct Kept {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct KeptEnd {
-    /// As it is stored.
+    /// Stored end time.
     expires: String,
-    /// Whole seconds.
+    /// Remaining time in whole seconds.
     left: u64,
 }
 
 impl Ends {
-    /// Those that an earlier process has left in `home`. A file that cannot be read is none.
+    /// Reads the remaining times that an earlier process has saved in `home`; none if the file cannot be read.
     pub fn open(home: &DataDir) -> Self {
         let file = JsonFile::new(home.clone(), FILE, CAP);
         let kept = file.read().unwrap_or_else(|error| {
@@ -168,13 +166,13 @@ impl Ends {
         }
     }
 
-    /// When `id` ends, whose end is stored as `expires` (RFC 3339): then, and in no more time than was left of it. One
-    /// that cannot be read is over. Notes nothing: the caller may have an old copy.
+    /// End of `id`, which is stored as `expires` (RFC 3339), but after at most its saved remaining time. An invalid
+    /// text has passed. Notes nothing, because the caller may have an old copy.
     pub fn at(&self, id: &str, expires: &str, now: Clocks) -> Expiry {
         self.known.lock().at(id, expires, now)
     }
 
-    /// Notes the stored end of `id`, in place of an earlier one; `has_expired` if that is known to have passed.
+    /// Notes the stored end of `id`, in place of an earlier one; `has_expired` if it is known to have passed.
     pub fn note(&self, id: &str, expires: &str, has_expired: bool, now: Clocks) -> Expiry {
         let mut known = self.known.lock();
         let expiry = known.at(id, expires, now);
@@ -194,17 +192,17 @@ impl Ends {
         let mut known = self.known.lock();
         known.ends.remove(id);
         if known.kept.ends.remove(id).is_some() {
-            // Written at the next look.
+            // The file is written at the next call of `take_expired`.
             known.written = None;
         }
     }
 
-    /// Returns what has expired, once each, with the end that it had; and the time until the next one does. Waits for
-    /// the disk at times.
+    /// Returns the identifiers that have expired, once each, with their ends; and the time until the next end.
+    /// Sometimes waits for the disk.
     pub fn take_expired(&self, now: Clocks) -> (Vec<(String, String)>, Option<Duration>) {
         let (mut expired, mut next) = (Vec::new(), None);
         let mut known = self.known.lock();
-        // Those from an earlier process that are not noted yet stay in the file.
+        // Ends of an earlier process that are not noted yet stay in the file.
         let mut kept = known.kept.clone();
         kept.ends.retain(|id, end| {
             !known.ends.contains_key(id) && !known.at(id, &end.expires, now).is_over(now)
@@ -267,6 +265,7 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::time::rfc3339;
 
     const HOUR: Duration = Duration::from_secs(3600);
 
@@ -347,14 +346,7 @@ mod tests {
         let far = Expiry::after(Duration::MAX, start);
         assert_eq!(far.left(start), LONGEST);
     }
-}
 
-#[cfg(test)]
-mod ends_tests {
-    use super::*;
-    use crate::store::time::rfc3339;
-
-    const HOUR: Duration = Duration::from_secs(3600);
     const MINUTE: Duration = Duration::from_secs(60);
 
     /// An hour from `start` on, of which the first process saw 40 minutes; `home` is as the next one finds it.

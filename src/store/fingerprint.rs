@@ -1,9 +1,7 @@
 //! Fingerprint that ties sealed files to one user of one machine.
 
-use std::fmt;
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fmt, fs, io};
 
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
@@ -13,27 +11,27 @@ use super::error::Error;
 use super::lock::Locked;
 use super::random::{self, hex};
 
-/// Where systemd and D-Bus keep the machine id (machine-id(5)).
+/// Files of systemd and D-Bus with the machine id (machine-id(5)).
 const MACHINE_IDS: [&str; 2] = ["etc/machine-id", "var/lib/dbus/machine-id"];
 /// Text that systemd writes before the first boot creates an id.
 const NOT_YET: &str = "uninitialized";
-/// The file that stands in where the machine has nothing of its own.
+/// File with a random id for a machine without one.
 const RANDOM_ID: &str = ".machine-id";
 /// Bytes of an id file. Default 4 KiB; a machine id has 33.
 const ID_CAP: u64 = 4096;
 
 /// A digest of the machine and the user, from which the keys of sealed files are made.
 ///
-/// It is no secret that would withstand this machine's own users: it keeps a file that was copied elsewhere, with its
-/// key, from being opened there.
+/// It is not secret from this machine's own users. It prevents that a file, copied elsewhere with its key, can be
+/// opened there.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Fingerprint(Zeroizing<[u8; 32]>);
 
 impl Fingerprint {
     /// SHA-256 over the machine id and the owner of `home`.
     ///
-    /// Where there is no machine id: the host name and the first physical network address; where
-    /// these are missing too, a random id file in `home`, made now with a warning.
+    /// Without a machine id: the host name and the first physical network address; without these, a random id file in
+    /// `home`, made now with a warning.
     pub fn of(home: &DataDir) -> Result<Self, Error> {
         match Self::known(home, Path::new("/"))? {
             Some(known) => Ok(known),
@@ -59,7 +57,7 @@ impl Fingerprint {
         Self::digest(home, "random", &[&id])
     }
 
-    /// `None` where nothing tells this machine from another.
+    /// `None` if nothing identifies this machine.
     pub(super) fn known(home: &DataDir, root: &Path) -> Result<Option<Self>, Error> {
         if let Some(id) = machine_id(root)? {
             return Self::digest(home, "machine", &[&id]).map(Some);
@@ -86,14 +84,14 @@ impl Fingerprint {
         let mut hash = Sha256::new();
         hash.update(b"postern fingerprint 1\0");
         for part in [kind, &owner].iter().chain(parts) {
-            // No part has a zero byte in it, so that two lists never look alike.
+            // No part contains a zero byte, so that two lists are never equal.
             hash.update(part.replace('\0', ""));
             hash.update([0]);
         }
         Ok(Self(Zeroizing::new(hash.finalize().into())))
     }
 
-    /// For keys and names that are made of it.
+    /// Bytes for keys and names that are made from it.
     pub(super) fn as_bytes(&self) -> &[u8] {
         self.0.as_slice()
     }
@@ -115,8 +113,8 @@ fn machine_id(root: &Path) -> Result<Option<String>, Error> {
     platform_id()
 }
 
-/// The trimmed first bytes of a file; `None` when it is missing or empty. Another failure is
-/// reported: it may pass, and a guess in its place would make the sealed files unreadable.
+/// The trimmed first bytes of a file; `None` if it is missing or empty. Other failures are reported: they may be
+/// temporary, and a wrong id would make the sealed files unreadable.
 fn read_text(path: &Path) -> Result<Option<String>, Error> {
     use io::{ErrorKind, Read};
     let mut bytes = Vec::new();
@@ -179,8 +177,7 @@ fn host_name(root: &Path) -> Option<String> {
     Some(name).filter(|name| name != "(none)")
 }
 
-/// The address of the first network card, in the order of their names, that is a device and no
-/// invention of the kernel.
+/// Address of the first network card by name that is a real device.
 fn physical_address(root: &Path) -> Option<String> {
     let cards = fs::read_dir(root.join("sys/class/net")).ok()?;
     let mut cards: Vec<_> = cards.flatten().map(|card| card.path()).collect();
@@ -191,7 +188,7 @@ fn physical_address(root: &Path) -> Option<String> {
         .find(|address| address.bytes().any(|b| !matches!(b, b'0' | b':')))
 }
 
-/// The user whose directory it is; one that is still to be made will be ours.
+/// Owner of a directory; a missing one will be ours.
 #[cfg(unix)]
 fn owner(dir: &Path) -> Result<String, Error> {
     use std::os::unix::fs::MetadataExt;

@@ -1,7 +1,7 @@
-//! A JSON document in a file of the per-user directory, plain or sealed.
+//! A JSON document in a file of the per-user directory, plain or sealed; and JSON buffers that are wiped.
 //!
-//! Reading takes no lock, and nothing is kept in memory, as other processes write it too. What cannot be read (a
-//! damaged file, a sealed one from another machine) is never overwritten: it is renamed to `NAME.unreadable-TIME`.
+//! Reading takes no lock, and nothing is kept in memory, because other processes write the file too. An unreadable file
+//! (damaged, or sealed on another machine) is never overwritten: it is renamed to `NAME.unreadable-TIME`.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -14,13 +14,16 @@ use zeroize::Zeroizing;
 
 use super::data_dir::DataDir;
 use super::error::{Error, count_error};
-use super::key_file::{Opened, Seal};
 use super::lock::Locked;
+use super::seal::{Opened, Seal};
 
-/// Bytes of a sealed file. Default 16 MiB: five hundred applications need half a megabyte, long lists of grants aside.
+/// Bytes of a sealed file. Default 16 MiB: five hundred applications need half a megabyte, without long lists of
+/// grants.
 const SEALED_CAP: u64 = 16 * 1024 * 1024;
-/// Why a file cannot be opened whose key is not there.
+/// Reason for a file whose key is missing.
 const KEY_IS_LOST: &str = "its key is lost";
+/// Initial size of a buffer for secrets, in bytes: enough for most. A larger one replaces it, and it is wiped.
+const FIRST: usize = 1024;
 /// Part of the name of an unreadable file that was set aside.
 pub const UNREADABLE: &str = "unreadable";
 
@@ -45,7 +48,7 @@ struct DocumentFile {
 type Content = (Zeroizing<Vec<u8>>, bool);
 
 impl DocumentFile {
-    /// The file's content, opened where it is sealed.
+    /// Reads the file's content, and opens it if it is sealed.
     fn content(&self) -> Result<Option<Content>, Error> {
         let bytes = match self.home.read(self.name, self.cap) {
             Ok(None) => return Ok(None),
@@ -82,7 +85,7 @@ impl DocumentFile {
         }
     }
 
-    /// Seals the content anew in today's form. Another process may be doing that: then it is left to it.
+    /// Seals the content again in the current format, unless another process is writing.
     fn seal_anew(&self) -> Result<(), Error> {
         let locked = self.home.lock_now()?;
         if let (Some(seal), Some((content, true))) = (&self.seal, self.content()?) {
@@ -99,7 +102,7 @@ impl DocumentFile {
     /// Sets the file aside and logs it.
     fn set_aside_for(&self, locked: &Locked, reason: &str) -> Result<(), Error> {
         let aside = self.set_aside(locked)?;
-        // Another reason may repeat what is in the file.
+        // Other reasons may contain parts of the file.
         let cause = match self.seal {
             Some(_) if reason == KEY_IS_LOST => ": its key is lost",
             Some(_) => ": it is damaged or comes from another machine or user",
@@ -114,7 +117,7 @@ impl DocumentFile {
         Ok(())
     }
 
-    /// Replaces the content, which is sealed where the file is.
+    /// Replaces the content, and seals it if the file is sealed.
     fn write(&self, locked: &Locked, mut content: Zeroizing<Vec<u8>>) -> Result<(), Error> {
         let bytes = match &self.seal {
             Some(seal) => Zeroizing::new(seal.seal(&self.home, locked, content)?),
@@ -175,13 +178,13 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         sealed
     }
 
-    /// `consequence` is what a user is told follows from an unreadable file.
+    /// Sets the text that tells the user the consequence of an unreadable file.
     pub fn with_consequence(mut self, consequence: &'static str) -> Self {
         self.file.consequence = consequence;
         self
     }
 
-    /// The document, `None` where there is no file; one that is unreadable is an error.
+    /// Returns the document, `None` without a file; an unreadable one is an error.
     pub fn look(&self) -> Result<Option<T>, Error> {
         Ok(self.look_at_age()?.map(|(document, _)| document))
     }
@@ -195,8 +198,8 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         Ok(Some((document, is_old)))
     }
 
-    /// The document, `None` where there is no file; one that is unreadable is set aside, which is logged. What an
-    /// earlier version has sealed is sealed anew, where that can be done.
+    /// Returns the document, `None` without a file; an unreadable one is set aside, which is logged. A file sealed by
+    /// an earlier version is sealed again, if possible.
     pub fn read(&self) -> Result<Option<T>, Error> {
         match self.look_at_age() {
             Err(Error::Damaged { .. }) => self.read_locked(&self.file.home.lock()?),
@@ -207,8 +210,7 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         }
     }
 
-    /// Reads for the holder of the lock. Another writer may have been faster than the reader that came here, so
-    /// the file is looked at again.
+    /// Reads for the holder of the lock. The file is read again, because another writer may have been faster.
     fn read_locked(&self, locked: &Locked) -> Result<Option<T>, Error> {
         match self.look() {
             Err(Error::Damaged { reason, .. }) => {
@@ -219,7 +221,7 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         }
     }
 
-    /// Renames the file, as it is unreadable; answers where it is now.
+    /// Renames the file because it is unreadable; returns its new path.
     pub fn set_aside(&self, locked: &Locked) -> Result<PathBuf, Error> {
         self.file.set_aside(locked)
     }
@@ -250,8 +252,8 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
 impl<T: Serialize + DeserializeOwned + Default> JsonFile<T> {
     /// Changes the document, under the writers' lock.
     ///
-    /// `change` gets the default where there is no file, or one that was unreadable and has been set aside. When it
-    /// fails nothing is written. It must not write in the per-user directory itself: the lock is held.
+    /// `change` gets the default if there is no file, or an unreadable one was set aside. If it fails, nothing is
+    /// written. It must not write in the per-user directory itself, because the lock is held.
     pub fn update<A, E: From<Error>>(
         &self,
         change: impl FnOnce(&mut T) -> Result<A, E>,
@@ -259,7 +261,7 @@ impl<T: Serialize + DeserializeOwned + Default> JsonFile<T> {
         self.update_where_changed(|document| Ok((change(document)?, true)))
     }
 
-    /// Like [`Self::update`], but `change` also says whether it has changed anything: a write waits for the disk.
+    /// Like [`Self::update`], but `change` also returns whether it has changed anything: a write waits for the disk.
     pub fn update_where_changed<A, E: From<Error>>(
         &self,
         change: impl FnOnce(&mut T) -> Result<(A, bool), E>,
@@ -274,7 +276,7 @@ impl<T: Serialize + DeserializeOwned + Default> JsonFile<T> {
     }
 }
 
-/// A list would pass for a structure whose fields it has, so the document has to be an object.
+/// Parses an object. Lists are refused, because one could be read as a structure.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     match bytes.trim_ascii_start().first() {
         None | Some(b'{') => serde_json::from_slice(bytes).map_err(|error| error.to_string()),
@@ -282,7 +284,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     }
 }
 
-/// The files of `home` that were set aside as unreadable, by name, to be shown to the user.
+/// Files of `home` that were set aside as unreadable, by name.
 pub fn files_set_aside(home: &DataDir) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(home.dir()) else {
         return Vec::new();
@@ -321,10 +323,7 @@ impl<T> fmt::Debug for JsonFile<T> {
     }
 }
 
-/// Size that most secrets need, in bytes; more is moved to a larger buffer and the old one wiped.
-const FIRST: usize = 1024;
-
-/// The JSON of `value`; no copy of any part of it is left behind.
+/// The JSON of `value`; no copy of any part of it stays in memory.
 pub fn to_json(value: &impl Serialize) -> serde_json::Result<Zeroizing<Vec<u8>>> {
     let mut buffer = ZeroizingBuffer(Zeroizing::new(Vec::with_capacity(FIRST)));
     serde_json::to_writer(&mut buffer, value)?;
@@ -336,14 +335,14 @@ pub(crate) fn from_json<T: DeserializeOwned>(value: &Value) -> serde_json::Resul
     serde_json::from_slice(&to_json(value)?)
 }
 
-/// Formats it in lines, for files.
+/// JSON on several lines, for files.
 pub(super) fn to_pretty_json(value: &impl Serialize) -> serde_json::Result<Zeroizing<Vec<u8>>> {
     let mut buffer = ZeroizingBuffer(Zeroizing::new(Vec::with_capacity(FIRST)));
     serde_json::to_writer_pretty(&mut buffer, value)?;
     Ok(buffer.0)
 }
 
-/// A buffer that wipes what it outgrows; a `Vec` gives its old memory back as it is.
+/// A buffer that wipes its old memory when it grows, unlike a `Vec`.
 struct ZeroizingBuffer(Zeroizing<Vec<u8>>);
 
 impl io::Write for ZeroizingBuffer {
@@ -366,13 +365,3 @@ impl io::Write for ZeroizingBuffer {
 #[cfg(test)]
 #[path = "json_file_tests.rs"]
 mod tests;
-
-#[cfg(test)]
-mod zeroizing_json_tests {
-    #[test]
-    fn it_is_ordinary_json_of_any_length() {
-        let value = vec!["\u{e4}\"\n".repeat(300); 20];
-        let json = super::to_json(&value).unwrap();
-        assert_eq!(*json, serde_json::to_vec(&value).unwrap());
-    }
-}

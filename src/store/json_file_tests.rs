@@ -39,7 +39,7 @@ fn content(file: &JsonFile<Note>) -> String {
     file.look().unwrap().expect("there is a file").text
 }
 
-/// Where the file that cannot be read is after that.
+/// Path of the unreadable file after it was set aside.
 #[track_caller]
 fn aside(file: &JsonFile<Note>) -> PathBuf {
     let before = files_set_aside(&file.file.home);
@@ -199,4 +199,11 @@ fn without_any_id_the_random_one_is_the_key() {
     aside(&file);
     put(&file, "y").unwrap();
     assert_eq!(content(&file), "y");
+}
+
+#[test]
+fn it_is_ordinary_json_of_any_length() {
+    let value = vec!["\u{e4}\"\n".repeat(300); 20];
+    let json = super::to_json(&value).unwrap();
+    assert_eq!(*json, serde_json::to_vec(&value).unwrap());
 }

@@ -1,4 +1,4 @@
-//! One writer at a time, across processes.
+//! One writer at a time, across processes, and files that are written whole.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -11,8 +11,7 @@ use std::{fs, io};
 use super::error::Error;
 use super::time::rfc3339;
 
-/// How long a writer waits for another: a write takes milliseconds, so a
-/// longer wait means a stopped process.
+/// Time that a writer waits for another: a write takes milliseconds, so a longer wait means a stopped process.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// The pause between two attempts; the system offers no wait with a timeout.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
@@ -69,8 +68,8 @@ impl Locked {
         write_atomic(&path, bytes).map_err(Error::io("write", &path))
     }
 
-    /// Makes the first `kept` bytes of the file `name`, with `bytes` after them, all that is in it, on disk before this
-    /// returns. Where it fails those first bytes stand.
+    /// Cuts the file `name` after the first `kept` bytes and appends `bytes`; all is on disk when this returns. If it
+    /// fails, the first bytes stay.
     pub fn append(&self, name: &str, kept: u64, bytes: &[u8]) -> Result<(), Error> {
         let path = self.dir.join(name);
         let append = || {
@@ -91,7 +90,7 @@ impl Locked {
         Ok(())
     }
 
-    /// Writes a copy of the file `name`, which has this content, to `NAME.WORD-TIME`; answers where that is.
+    /// Writes a copy of the file `name`, which has this content, to `NAME.WORD-TIME`; returns its path.
     pub fn keep_copy(&self, name: &str, word: &str, content: &[u8]) -> Result<PathBuf, Error> {
         let copy = self.free_name(name, word);
         let name = copy.file_name().expect("it has the file's name in it");
@@ -99,7 +98,7 @@ impl Locked {
         Ok(copy)
     }
 
-    /// Renames the file `name` to `NAME.WORD-TIME`, never onto another one; answers where it is now.
+    /// Renames the file `name` to `NAME.WORD-TIME`, never onto another file; returns the new path.
     pub fn set_aside(&self, name: &str, word: &str) -> Result<PathBuf, Error> {
         let from = self.dir.join(name);
         let aside = self.free_name(name, word);
@@ -108,7 +107,7 @@ impl Locked {
         Ok(aside)
     }
 
-    /// `NAME.unreadable-20260131T235959Z`, with `-2`, `-3`, … where that exists; free for as long as this is held.
+    /// `NAME.unreadable-20260131T235959Z`, with `-2`, `-3`, … if that exists; free as long as the lock is held.
     fn free_name(&self, name: &str, word: &str) -> PathBuf {
         // A colon is not allowed in the names of every file system.
         let time = rfc3339(SystemTime::now()).replace(['-', ':'], "");
@@ -122,7 +121,7 @@ impl Locked {
         free
     }
 
-    /// Removes what writers of `name` left that were killed: under the lock no other is at work.
+    /// Removes files left by killed writers of `name`: under the lock there is no other writer.
     fn sweep(&self, name: &str) {
         let prefix = temporary_prefix(name);
         let Ok(entries) = fs::read_dir(&self.dir) else {
@@ -130,21 +129,20 @@ impl Locked {
         };
         for entry in entries.flatten() {
             if entry.file_name().to_string_lossy().starts_with(&prefix) {
-                // A file that stays costs a few bytes; the write matters more.
+                // An error is ignored: the file only costs a few bytes.
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
 }
 
-/// Tells two writes of one process apart.
+/// Distinguishes two writes of a process.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
 /// Replaces `path` with a file of mode 0600 that holds `bytes`.
 ///
-/// After a crash at any point the file has its old content or the new one; a
-/// temporary file may be left beside it, which the next write under
-/// [`Locked`](super::Locked) removes.
+/// After a crash at any point the file has its old content or the new one. A temporary file may be left next to it,
+/// which the next write under [`Locked`](super::Locked) removes.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, private_file())
 }
@@ -165,7 +163,7 @@ fn replace(path: &Path, bytes: &[u8], options: OpenOptions) -> io::Result<()> {
     sync_directory(path)
 }
 
-/// Makes `path` a file of mode 0600 that holds `bytes`, whole or not at all; `AlreadyExists` where there is one.
+/// Creates the file `path` with mode 0600 and `bytes`, completely or not at all; `AlreadyExists` if it exists.
 pub(super) fn create_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = temporary_for(path)?;
     let made = write_new(&temporary, bytes, private_file()).and_then(|()| {
@@ -194,7 +192,7 @@ fn temporary_for(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(temporary))
 }
 
-/// `create_new` follows no link and takes nothing that is there (O_EXCL, open(2)).
+/// Writes a new file; `create_new` follows no link and opens no existing file (O_EXCL, open(2)).
 fn write_new(path: &Path, bytes: &[u8], mut options: OpenOptions) -> io::Result<()> {
     let mut file = options.write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
@@ -209,7 +207,7 @@ pub(super) fn private_file() -> OpenOptions {
     options
 }
 
-/// Makes the rename survive a power cut. Only Unix opens directories as files.
+/// Makes a rename survive a power cut. Only Unix opens directories as files.
 pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(parent) if cfg!(unix) => {

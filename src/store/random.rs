@@ -2,7 +2,7 @@
 
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// `N` bytes for keys, nonces and passwords. Without random numbers nothing may go on; no system here lacks them.
+/// `N` bytes for keys, nonces and passwords. Panics without random numbers, which every supported system has.
 pub(crate) fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     SystemRandom::new()

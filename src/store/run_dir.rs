@@ -1,7 +1,7 @@
-//! A private directory for one process's sockets.
+//! Files in `run/`: a private directory for a process's sockets ([`RunDir`]), the lock of the one long-running process
+//! ([`Instance`]), and leases that end with a process ([`Lease`]).
 
-use std::fs;
-use std::fs::{File, Metadata, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -15,13 +15,25 @@ use super::time::since_epoch;
 /// bytes on macOS and 108 on Linux with its end mark; 24 are left for the
 /// socket's own name.
 const PATH_CAP: usize = 79;
-/// How the directories of all processes begin, so that others' leavings are recognised.
+/// Prefix of all such directories, to recognise those of dead processes.
 const PREFIX: &str = "postern-run-";
-/// The file that its process keeps locked while it lives.
+/// File that the process keeps locked while it lives.
 const LOCK: &str = "lock";
 
-/// How many names are tried; one that exists is a coincidence or somebody's trick.
+/// Number of names that are tried; an existing one is a coincidence or an attack.
 const NAME_ATTEMPTS: u32 = 16;
+
+/// File that an [`Instance`] keeps locked.
+const START_LOCK: &str = "start.lock";
+/// File with the text of an [`Instance`].
+const INFO: &str = "run/start.json";
+/// Maximum size of the text, in bytes. Default 4 KiB: it is an address and a process id.
+const INFO_CAP: u64 = 4096;
+/// Time to wait while another process tests the lock, or until a starting process has written its text. Default 1 s:
+/// both take milliseconds.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// Pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A directory of mode 0700 that is removed with everything in it when it is dropped.
 ///
@@ -34,8 +46,8 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Makes one in the `run/` of `home`; in the system's temporary directory
-    /// where there is no home, it cannot be written, or its path is too long for a socket.
+    /// Creates one in the `run/` of `home`; in the system's temporary directory if there is no home, it is not
+    /// writable, or its path is too long for a socket.
     pub fn create(home: Option<&DataDir>) -> Result<Self, Error> {
         let in_home = home.map(|home| home.ensure_run().and_then(|run| Self::create_in(&run)));
         if let Some(Ok(made)) = in_home {
@@ -54,7 +66,7 @@ impl RunDir {
         match take_lock(&path) {
             Ok(lock) => Ok(Self { path, _lock: lock }),
             Err(error) => {
-                // Without its lock nobody would ever remove it.
+                // Without a lock nobody would ever remove it.
                 let _ = fs::remove_dir_all(&path);
                 Err(Error::io("lock", &path)(error))
             }
@@ -81,8 +93,8 @@ impl Drop for RunDir {
     }
 }
 
-/// Refuses a directory where others could put theirs in the place of ours: its owner may, and in one that all may
-/// write in everybody may unless it is sticky.
+/// Refuses a directory in which others could replace ours: its owner can, and everybody in one that all can write,
+/// unless it is sticky.
 #[cfg(unix)]
 fn refuse_replaceable(dir: &Path) -> Result<(), Error> {
     use std::os::unix::fs::MetadataExt;
@@ -104,7 +116,7 @@ fn refuse_replaceable(_: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// A new directory; fails rather than take one that exists, so that nobody can prepare it for us.
+/// Creates a new directory, never uses an existing one, which somebody may have prepared.
 fn make_unique(parent: &Path) -> Result<PathBuf, Error> {
     for attempt in 1..=NAME_ATTEMPTS {
         let path = parent.join(name(SystemTime::now()));
@@ -124,7 +136,7 @@ fn make_unique(parent: &Path) -> Result<PathBuf, Error> {
     Err(Error::io("create a directory in", parent)(source))
 }
 
-/// Eight digits that differ between two attempts and two processes at a time.
+/// A name with eight digits that differ between attempts and between processes.
 fn name(time: SystemTime) -> String {
     let nanos = since_epoch(time).subsec_nanos();
     // A nanosecond count has 30 bits; the process id is spread over the upper ones too.
@@ -139,8 +151,7 @@ fn make_new(path: &Path) -> std::io::Result<()> {
     builder.create(path)
 }
 
-/// Locks before the file gets its name: who finds a lock file that can be
-/// locked knows that its owner is dead.
+/// Locks before the file gets its name: if a lock file can be locked, its owner is dead.
 fn take_lock(dir: &Path) -> std::io::Result<File> {
     let unnamed = dir.join("lock.new");
     let file = private_file().write(true).create_new(true).open(&unnamed)?;
@@ -149,7 +160,7 @@ fn take_lock(dir: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Removes the directories of dead processes. What cannot be removed is left: it is nobody's need.
+/// Removes the directories of dead processes; errors are ignored.
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
@@ -166,7 +177,7 @@ fn is_abandoned(dir: &Path) -> bool {
     is_own_directory(dir) && File::open(dir.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
 }
 
-/// Keeps us, as root too, away from what others put into a shared temporary directory.
+/// True if the directory is ours: also root does not touch directories of others in a shared temporary directory.
 #[cfg(unix)]
 fn is_own_directory(dir: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -180,34 +191,18 @@ fn is_own_directory(dir: &Path) -> bool {
     dir.is_dir()
 }
 
-// One long-running process at a time on a directory, which the others can find.
-//
-// `run/start.lock` is locked while it lives, so that a crash leaves nothing in the way; `run/start.json` says where
-// it is.
-
-/// The file that is locked.
-const START_LOCK: &str = "start.lock";
-/// The file that says where it is.
-const INFO: &str = "run/start.json";
-/// The largest text of it, in bytes. Default 4 KiB: it is an address and a process id.
-const INFO_CAP: u64 = 4096;
-/// Time to wait for a look of another process at the lock to end, or for a process that starts to say where it is.
-/// Default 1 s: both take milliseconds.
-const TIMEOUT: Duration = Duration::from_secs(1);
-/// Pause between two attempts.
-const PAUSE: Duration = Duration::from_millis(10);
-
-/// The right to be the one; it ends with this or with the process.
+/// The right to be the one long-running process on a directory; it ends with this or with the process. `run/start.lock`
+/// is locked meanwhile, so that a crash leaves no obstacle; `run/start.json` tells others its address.
 #[derive(Debug)]
 pub struct Instance {
     info: PathBuf,
     _lock: File,
 }
 
-/// Why the right was not had.
+/// Reason that a claim failed.
 #[derive(Debug)]
 pub enum ClaimError {
-    /// Another process has it; what it said, where it has said something.
+    /// Another process has the right; its text, if there is one.
     Held(Option<Vec<u8>>),
     /// The directory failed.
     Failed(Error),
@@ -218,7 +213,7 @@ impl Instance {
     pub fn claim(home: &DataDir) -> Result<Self, ClaimError> {
         let run = home.ensure_run().map_err(ClaimError::Failed)?;
         let path = run.join(START_LOCK);
-        let lock = open(&path).map_err(ClaimError::Failed)?;
+        let lock = open_lock(&path).map_err(ClaimError::Failed)?;
         let deadline = Instant::now() + TIMEOUT;
         while !is_taken(&lock)
             .map_err(|error| ClaimError::Failed(Error::io("lock", &path)(error)))?
@@ -226,7 +221,7 @@ impl Instance {
             let info = if is_held(&lock) {
                 home.read(INFO, INFO_CAP).map_err(ClaimError::Failed)?
             } else {
-                // Other commands take a look, which is over at once; what is said is from before a crash.
+                // Another command tests the lock for a moment; a text is from before a crash.
                 None
             };
             if info.is_some() || Instant::now() >= deadline {
@@ -235,7 +230,7 @@ impl Instance {
             std::thread::sleep(PAUSE);
         }
         let info = home.dir().join(INFO);
-        // The file of a killed process would point nowhere.
+        // The text of a killed process is no longer valid.
         let _ = std::fs::remove_file(&info);
         Ok(Self { info, _lock: lock })
     }
@@ -263,7 +258,7 @@ impl Instance {
         }
     }
 
-    /// Says where it is, in a text for [`Instance::find`].
+    /// Writes the text for [`Instance::find`].
     pub fn announce(&self, info: &[u8]) -> Result<(), Error> {
         write_atomic(&self.info, info).map_err(Error::io("write", &self.info))
     }
@@ -271,12 +266,12 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // Without it the lock, free in a moment, says the same.
+        // If that fails, the free lock shows that the process has ended.
         let _ = std::fs::remove_file(&self.info);
     }
 }
 
-/// Takes the lock; false where somebody has it, or looks at it.
+/// Takes the lock; false if another process has or tests it.
 fn is_taken(lock: &File) -> std::io::Result<bool> {
     match lock.try_lock() {
         Ok(()) => Ok(true),
@@ -285,15 +280,15 @@ fn is_taken(lock: &File) -> std::io::Result<bool> {
     }
 }
 
-/// True if somebody has the lock: those who look share it.
+/// True if another process has the lock; tests use a shared lock.
 fn is_held(lock: &File) -> bool {
     let is_shared = lock.try_lock_shared().is_ok();
-    // Nothing was taken where it was not.
+    // No effect if it was not locked.
     let _ = lock.unlock();
     !is_shared
 }
 
-fn open(path: &std::path::Path) -> Result<File, Error> {
+fn open_lock(path: &Path) -> Result<File, Error> {
     let opened = private_file()
         .write(true)
         .create(true)
@@ -302,10 +297,8 @@ fn open(path: &std::path::Path) -> Result<File, Error> {
     opened.map_err(Error::io("open", path))
 }
 
-// Lease that lasts as long as a process: it holds a locked file, which the system releases however the process ends,
-// and another process can wait for that.
-
-/// A lease that this process holds; it ends with this, or with the process.
+/// A lease that this process holds: a locked file, which the system unlocks however the process ends. Another process
+/// can wait for that.
 #[derive(Debug)]
 pub struct Lease {
     path: PathBuf,
@@ -317,19 +310,14 @@ pub struct Lease {
 pub struct LeaseWatch(File);
 
 impl Lease {
-    /// Takes the lease `name` of `home`; none where somebody has it. `name` is letters and digits.
+    /// Takes the lease `name` of `home`; none if it is held. `name` has only letters and digits.
     pub fn take(home: &DataDir, name: &str) -> Result<Option<Self>, Error> {
         home.ensure_run()?;
-        let path = path(home, name);
+        let path = lease_path(home, name);
         loop {
-            let opened = private_file()
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path);
-            let lock = opened.map_err(Error::io("open", &path))?;
+            let lock = open_lock(&path)?;
             match lock.try_lock() {
-                // Else whoever had it has removed the file since it was opened here: others would lock a new one.
+                // Else the holder removed the file after it was opened here, and others would lock a new one.
                 Ok(()) if is_at(&lock, &path) => return Ok(Some(Self { path, _lock: lock })),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
@@ -349,15 +337,15 @@ fn is_at(file: &File, path: &Path) -> bool {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // A file that stays says nothing: the lock does.
+        // If that fails, the free lock still shows the end.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
 impl LeaseWatch {
-    /// The lease `name` of `home`; none where nobody has it.
+    /// The lease `name` of `home`; none if nobody holds it.
     pub fn of(home: &DataDir, name: &str) -> Result<Option<Self>, Error> {
-        let path = path(home, name);
+        let path = lease_path(home, name);
         let lock = match File::open(&path) {
             Ok(lock) => lock,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -370,14 +358,14 @@ impl LeaseWatch {
         }
     }
 
-    /// Waits until nobody has it.
+    /// Waits until nobody holds it.
     pub fn wait_for_end(self) {
-        // A file system that knows no such wait ends it at once: better than a lease without end.
+        // A file system without this wait ends the lease at once: better than a lease without end.
         let _ = self.0.lock_shared();
     }
 }
 
-fn path(home: &DataDir, name: &str) -> PathBuf {
+fn lease_path(home: &DataDir, name: &str) -> PathBuf {
     home.dir().join("run").join(format!("lease-{name}"))
 }
 

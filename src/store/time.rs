@@ -1,4 +1,4 @@
-//! Points in time as text, in UTC, and lengths of time in words.
+//! Points in time as text in UTC, and durations as short texts.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +11,7 @@ pub(crate) fn unix_seconds() -> u64 {
     since_epoch(SystemTime::now()).as_secs()
 }
 
-/// The time since the machine was started, what it slept included (clock_gettime(2)): nobody can set it.
+/// Time since the machine was started, including sleep (clock_gettime(2)): nobody can set it.
 #[cfg(target_os = "linux")]
 pub(crate) fn since_boot() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
@@ -20,7 +20,7 @@ pub(crate) fn since_boot() -> Duration {
     Duration::new(seconds, nanos)
 }
 
-/// The time since this was first asked; it may stand still while the machine sleeps.
+/// Time since the first call; it may stand still while the machine sleeps.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn since_boot() -> Duration {
     static FIRST: std::sync::LazyLock<std::time::Instant> =
@@ -51,7 +51,7 @@ pub(crate) fn serialize_rfc3339<S: Serializer>(
     (*time).into().map(rfc3339).serialize(to)
 }
 
-/// Reads what [`serialize_rfc3339`] wrote.
+/// Reads the output of [`serialize_rfc3339`].
 pub(crate) fn deserialize_rfc3339<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<SystemTime>, D::Error> {
@@ -63,7 +63,7 @@ pub(crate) fn deserialize_rfc3339<'de, D: Deserializer<'de>>(
 pub fn rfc3339_millis(time: SystemTime) -> String {
     let elapsed = since_epoch(time);
     let mut buffer = itoa::Buffer::new();
-    // Three digits, behind one that is left out.
+    // Three digits, after one that is dropped.
     let (_, millis) = buffer
         .format(1000 + u64::from(elapsed.subsec_millis()))
         .split_at(1);
@@ -74,8 +74,8 @@ pub fn rfc3339_millis(time: SystemTime) -> String {
     text
 }
 
-/// The point in time that a text of RFC 3339 names, from 1970 on; parts of a second are left out. `None` where it is no
-/// such text, or no day of the calendar.
+/// Parses RFC 3339, from 1970 on; fractions of a second are dropped. `None` if the text is invalid, or the day does not
+/// exist.
 pub fn parse_rfc3339(text: &str) -> Option<SystemTime> {
     let (date, rest) = text.split_once(['T', 't', ' '])?;
     let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
@@ -141,7 +141,7 @@ fn leap_days(year: u64) -> u64 {
     before / 4 - before / 100 + before / 400
 }
 
-/// The time since 1970; none for an earlier one.
+/// Time since 1970; zero for an earlier time.
 pub(crate) fn since_epoch(time: SystemTime) -> Duration {
     time.duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
@@ -190,7 +190,7 @@ pub(crate) fn civil(days_since_epoch: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
-/// A length of time in two words at most, to the nearest of the smaller: `119 s`, `12 min`, `3 h 5 min`, `2 d 1 h`.
+/// A duration in at most two units, rounded to the smaller one: `119 s`, `12 min`, `3 h 5 min`, `2 d 1 h`.
 pub(crate) fn in_words(time: Duration) -> String {
     let seconds = time.saturating_add(Duration::from_millis(500)).as_secs();
     let (minutes, hours) = (

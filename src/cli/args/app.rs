@@ -1,7 +1,6 @@
 //! `postern app` and its subcommands.
 
-use super::command::{Command, Flag, Kind};
-use super::command::{QR, of_field};
+use super::command::{Command, Flag, Kind, QR, of_field};
 use super::table::{AT_HOME, PROTOCOLS, QUIET, environment as env};
 pub(crate) use super::table::{JSON, WIDE};
 

@@ -1,25 +1,22 @@
-//! A command: what the table says of it, and how a line is parsed by that.
+//! Types of the table of commands, the parser of command lines, and the flags that several commands share.
 
 use std::fmt::Display;
 
 use getopts::{Fail, HasArg, Matches, Occur, Options};
 
 use crate::cli::args::values::{guess, nearest};
-use crate::cli::failure::print;
-use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::failure::{Failure, print, printable, quoted};
 use crate::cli::target::redacted;
-use crate::manager::apps::fields;
-use crate::manager::apps::fields::FIELDS;
-use crate::manager::apps::fields::{Field, FieldFlag, Sets};
+use crate::manager::apps::fields::{self, FIELDS, Field, FieldFlag, Sets};
 
-/// Flags that say the opposite of each other, by name: of no command both may be given.
+/// Pairs of flags that contradict each other: only one of them may be given.
 const CONTRADICTIONS: [(&str, &str); 3] = [
     ("readonly", "readwrite"),
     ("invisible", "visible"),
     ("for", "until"),
 ];
 
-/// Options of other database clients, and what they are here; those for host and port are no options.
+/// Options of other database clients with their names here; host and port are not options here.
 const FOREIGN: [(&[&str], &str); 4] = [
     (&["u", "user"], "db-user"),
     (&["p", "password", "pass"], "db-pass"),
@@ -30,7 +27,7 @@ const FOREIGN: [(&[&str], &str); 4] = [
 /// Kind of a value, for completion in a shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Text of the user's own, which nothing can complete.
+    /// Free text, which cannot be completed.
     Text,
     /// One of these words.
     Choice(&'static [&'static str]),
@@ -38,7 +35,7 @@ pub(crate) enum Kind {
     File,
     /// A directory.
     Directory,
-    /// The URL of a server, known ones among them.
+    /// The URL of a server; known ones are completed.
     Server,
     /// The ID or the name of an application of `postern start`.
     Application,
@@ -50,12 +47,12 @@ pub(crate) enum Kind {
     Command,
 }
 
-/// One option.
+/// An option.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flag {
     /// The name after two hyphens.
     pub(crate) long: &'static str,
-    /// Another name, or one letter, for the same; empty where there is none.
+    /// Another name or a letter; empty if there is none.
     pub(crate) alias: &'static str,
     /// Placeholder of the value in the help; empty for a switch.
     pub(crate) value: &'static str,
@@ -75,14 +72,14 @@ pub(crate) struct Variable {
     pub(crate) help: &'static str,
 }
 
-/// One command. A new one gives what differs from [`Command::EMPTY`].
+/// A command. An entry of the table gives the fields that differ from [`Command::EMPTY`].
 #[derive(Debug)]
 pub(crate) struct Command {
-    /// The words that call it, without the program's name.
+    /// Words of the command without the program's name.
     pub(crate) name: &'static str,
-    /// Other words that call the same in place of the last one.
+    /// Other words that may replace the last one.
     pub(crate) also: &'static [&'static str],
-    /// Operands as the help shows them; empty for none. Those in brackets may be left out, `…` repeats the last one.
+    /// Operands as the help shows them; empty for none. Brackets mark optional ones, `…` repeats the last one.
     pub(crate) operands: &'static str,
     /// Kinds of the operands, in order; the last one applies to all further operands.
     pub(crate) operand_kinds: &'static [Kind],
@@ -92,11 +89,11 @@ pub(crate) struct Command {
     pub(crate) about: &'static str,
     /// The table of fields whose options it has: `false` for a new application, `true` for one that is changed.
     pub(crate) of_fields: Option<bool>,
-    /// Its own options, but for `--help`.
+    /// Options of its own, except `--help`.
     pub(crate) flags: &'static [Flag],
-    /// How many of the last options have a heading of their own in the help, and that heading.
+    /// Number of last options that have a heading of their own in the help, and that heading.
     pub(crate) of_last: (usize, &'static str),
-    /// Its subcommands.
+    /// Subcommands.
     pub(crate) commands: &'static [&'static Command],
     /// Environment variables that it reads.
     pub(crate) environment: &'static [Variable],
@@ -116,6 +113,40 @@ const HELP: Flag = Flag::switch("help", "show this help")
     .alias("h")
     .repeatable();
 
+// Flags that several commands share.
+pub(crate) const NAME: Flag = of_field("name");
+pub(crate) const SITE_NAME: Flag = of_field("site-name");
+pub(crate) const FOR: Flag = of_field("for");
+pub(crate) const UNTIL: Flag = of_field("until");
+pub(crate) const VISIBLE: Flag = of_field("visible");
+pub(crate) const ALLOW: Flag = of_field("allow");
+pub(crate) const HOST: Flag = of_field("host");
+pub(crate) const GUEST: Flag = of_field("guest");
+pub(crate) const AUDIT: Flag = of_field("audit");
+pub(crate) const RECORD_SQL: Flag = of_field("record-sql");
+pub(crate) const MAX_STREAMS: Flag = of_field("max-streams");
+#[rustfmt::skip]
+pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
+    "relay to share through (default: POSTERN_SERVER, or the relay of 'postern start', or this machine only)").kind(Kind::Server);
+#[rustfmt::skip]
+pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
+    "enrolment token, which registers this machine at the relay. Other users can see it in the process list; set \
+        POSTERN_ENROLL_TOKEN to hide it");
+#[rustfmt::skip]
+pub(crate) const INVISIBLE_SITE: Flag = Flag::switch("invisible", "visitors need a code; the printed link contains it");
+#[rustfmt::skip]
+pub(crate) const VISIBLE_SITE: Flag = Flag::switch("visible", "visitors need no code (default)");
+#[rustfmt::skip]
+pub(crate) const VISIBLE_PORT: Flag = Flag::switch("visible",
+    "open the port to everybody who can reach the relay; only the service's own sign-in protects it then. By \
+        default, sharing through a relay on another machine is refused unless --allow limits access");
+#[rustfmt::skip]
+pub(crate) const QR: Flag = Flag::switch("qr", "also show the link as a QR code");
+#[rustfmt::skip]
+pub(crate) const JSON: Flag = Flag::switch("json", "print one JSON object per line");
+#[rustfmt::skip]
+pub(crate) const NO_OPEN: Flag = Flag::switch("no-open", "accepted for scripts; this command never opens a browser");
+
 impl Command {
     /// Defaults for entries of the table.
     pub(crate) const EMPTY: Self = Self {
@@ -133,7 +164,7 @@ impl Command {
         notes: "",
     };
 
-    /// Parses the arguments, and does `action` with them unless they ask for the help.
+    /// Parses the arguments, and runs `action` with them unless they ask for the help.
     pub(crate) fn run(
         &self,
         arguments: &[String],
@@ -146,7 +177,7 @@ impl Command {
         action(&parsed).map_err(|failure| failure.in_json(parsed.wants_json()))
     }
 
-    /// Runs the subcommand that the first word names; without one the help is what is wrong.
+    /// Runs the subcommand that the first word names; without one, the help is the error.
     pub(crate) fn run_subcommand(
         &self,
         arguments: &[String],
@@ -186,7 +217,7 @@ impl Command {
         Failure::usage(format!("unknown command {typed}")).hint(guess + &self.see_help())
     }
 
-    /// The place of the first argument that is neither a flag nor a flag's value.
+    /// Index of the first argument that is neither a flag nor a flag's value.
     fn first_word(&self, arguments: &[String]) -> Option<usize> {
         let mut at = 0;
         loop {
@@ -207,7 +238,7 @@ impl Command {
         flags.any(|flag| !flag.value.is_empty() && [flag.long, flag.alias].contains(&name))
     }
 
-    /// The word by which it is told from its siblings.
+    /// The word that distinguishes it from its siblings.
     pub(crate) fn last_word(&self) -> &'static str {
         self.name.rsplit(' ').next().expect("a split has a part")
     }
@@ -234,17 +265,17 @@ impl Command {
         Ok(parsed)
     }
 
-    /// Wrong usage of this command.
+    /// Failure for wrong usage of this command.
     pub(crate) fn usage(&self, message: impl AsRef<str>) -> Failure {
         Failure::usage(message).hint(self.see_help())
     }
 
-    /// A flag's value is refused.
+    /// Failure for an invalid value of a flag.
     pub(crate) fn refuse(&self, flag: &Flag, value: &str, reason: impl Display) -> Failure {
         self.usage(format!("--{} {}: {reason}", flag.long, quoted(value)))
     }
 
-    /// The value of a flag, as `read` takes it.
+    /// Reads the value of a flag with `read`.
     pub(crate) fn read<T, E: Display>(
         &self,
         parsed: &Parsed,
@@ -286,7 +317,7 @@ impl Command {
             let letter = Some(flag.alias).filter(|alias| alias.len() == 1);
             for name in flag.names() {
                 let letter = letter.unwrap_or_default();
-                // A switch means the same when an alias of the shell gives it again.
+                // A switch may be repeated, because an alias of the shell may contain it.
                 let (value, occurrence) = match flag.value {
                     "" => (HasArg::No, Occur::Multi),
                     _ if flag.repeatable => (HasArg::Yes, Occur::Multi),
@@ -328,7 +359,7 @@ impl Command {
         }
     }
 
-    /// An option and its alias are one option, which getopts cannot know.
+    /// Refuses an option together with its alias, which getopts does not know to be the same.
     fn check_aliases(&self, parsed: &Parsed) -> Result<(), Failure> {
         let twice = |flag: &Flag| {
             let is_both = parsed.matches.opt_present(flag.long)
@@ -359,7 +390,7 @@ impl Command {
         }
     }
 
-    /// The most operands that there may be.
+    /// Maximum number of operands.
     pub(super) fn most_operands(&self) -> usize {
         match self.operands.contains('…') {
             true => usize::MAX,
@@ -414,7 +445,7 @@ impl Parsed {
         self.names(flag).flat_map(of_name).collect()
     }
 
-    /// Of a flag that the command does not have there is none.
+    /// Names of a flag; none if the command does not have the flag.
     fn names(&self, flag: &Flag) -> impl Iterator<Item = &'static str> {
         flag.names().filter(|name| self.matches.opt_defined(name))
     }
@@ -518,39 +549,6 @@ fn hyphened(name: &str) -> String {
     };
     format!("{hyphens}{}", printable(name))
 }
-
-pub(crate) const NAME: Flag = of_field("name");
-pub(crate) const SITE_NAME: Flag = of_field("site-name");
-pub(crate) const FOR: Flag = of_field("for");
-pub(crate) const UNTIL: Flag = of_field("until");
-pub(crate) const VISIBLE: Flag = of_field("visible");
-pub(crate) const ALLOW: Flag = of_field("allow");
-pub(crate) const HOST: Flag = of_field("host");
-pub(crate) const GUEST: Flag = of_field("guest");
-pub(crate) const AUDIT: Flag = of_field("audit");
-pub(crate) const RECORD_SQL: Flag = of_field("record-sql");
-pub(crate) const MAX_STREAMS: Flag = of_field("max-streams");
-#[rustfmt::skip]
-pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
-    "relay to share through (default: POSTERN_SERVER, or the relay of 'postern start', or this machine only)").kind(Kind::Server);
-#[rustfmt::skip]
-pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
-    "enrolment token, which registers this machine at the relay. Other users can see it in the process list; set \
-        POSTERN_ENROLL_TOKEN to hide it");
-#[rustfmt::skip]
-pub(crate) const INVISIBLE_SITE: Flag = Flag::switch("invisible", "visitors need a code; the printed link contains it");
-#[rustfmt::skip]
-pub(crate) const VISIBLE_SITE: Flag = Flag::switch("visible", "visitors need no code (default)");
-#[rustfmt::skip]
-pub(crate) const VISIBLE_PORT: Flag = Flag::switch("visible",
-    "open the port to everybody who can reach the relay; only the service's own sign-in protects it then. By \
-        default, sharing through a relay on another machine is refused unless --allow limits access");
-#[rustfmt::skip]
-pub(crate) const QR: Flag = Flag::switch("qr", "also show the link as a QR code");
-#[rustfmt::skip]
-pub(crate) const JSON: Flag = Flag::switch("json", "print one JSON object per line");
-#[rustfmt::skip]
-pub(crate) const NO_OPEN: Flag = Flag::switch("no-open", "accepted for scripts; this command never opens a browser");
 
 /// The flag of this name in the table of fields.
 pub(super) const fn of_field(long: &str) -> Flag {

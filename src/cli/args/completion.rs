@@ -6,7 +6,7 @@ use super::root::ROOT;
 /// Candidates for the last word.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
-    /// The words that the table knows, each with what it is in a few words; empty where there is nothing to say.
+    /// Words from the table, each with a short description, which may be empty.
     pub(crate) candidates: Vec<(String, String)>,
     /// Kind of value, if the shell can look it up.
     pub(crate) kind: Kind,
@@ -20,7 +20,7 @@ struct TypedLine<'a> {
     operands: usize,
     /// The flag whose value is the next word.
     flag: Option<Flag>,
-    /// True if `--` was there.
+    /// True after `--`.
     only_operands: bool,
     current: &'a str,
 }

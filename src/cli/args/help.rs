@@ -1,19 +1,21 @@
-//! The help of a command, printed from the table.
+//! Help and man page of a command, printed from the table.
 
 use std::fmt::Write as _;
 
 use super::command::{Command, Flag, Variable};
 
-/// Where the second column begins, in characters.
+/// Position of the second column, in characters.
 const COLUMN: usize = 30;
 /// The width that help is wrapped to, in characters.
 const WIDTH: usize = 80;
+/// Width of text in man pages, in characters: 80 with the escapes of most lines.
+const PAGE_WIDTH: usize = 70;
 
-/// Entries of a list with what each is.
+/// Entries of a list, each with its description.
 type Rows = Vec<(String, &'static str)>;
 
 impl Command {
-    /// The help, with the name that was typed where the command has several.
+    /// Returns the help, with the name that was typed if the command has several.
     pub(crate) fn help(&self, name: &str) -> String {
         let mut text = String::new();
         for line in wrapped(self.about, WIDTH) {
@@ -37,7 +39,7 @@ impl Command {
         text
     }
 
-    /// Subcommands as `named` has them, options and variables, each list with its heading.
+    /// Lists of subcommands with names by `named`, options and variables, each with its heading.
     pub(super) fn lists(&self, named: impl Fn(&Self) -> String) -> [(&'static str, Rows); 4] {
         let commands = self.commands.iter();
         let (common, last) = self.flag_groups();
@@ -57,7 +59,7 @@ impl Command {
         ]
     }
 
-    /// Each way to call it.
+    /// Lines of the usage.
     pub(super) fn usage_lines(&self, name: &str) -> Vec<String> {
         let program = ["postern", name].join(" ");
         let program = program.trim_end();
@@ -111,7 +113,7 @@ impl Command {
     }
 }
 
-/// `text` in the second column; beneath the first where that is long.
+/// Puts `text` into the second column; below the first one if that is long.
 fn entry(first: &str, text: &str) -> String {
     let mut lines = String::new();
     let mut column = first.to_owned();
@@ -131,7 +133,7 @@ fn push_line(text: &mut String, line: &str) {
     let _ = writeln!(text, "{line}");
 }
 
-/// Lines of so many characters at most; a longer word has a line of its own.
+/// Wraps a text to `width` characters; a longer word gets a line of its own.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -145,9 +147,6 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     }
     lines
 }
-
-/// Characters of a line of text: 80 with the escapes that most lines have.
-const LINE: usize = 70;
 
 impl Command {
     /// The name of its page: `postern-app-add`.
@@ -165,18 +164,18 @@ impl Command {
         let mut page = String::new();
         let name = self.page_name();
         let title = format!(".TH {} 1 \"\" \"postern {version}\"", name.to_uppercase());
-        push(&mut page, &title.replace('-', "\\-"));
+        push_line(&mut page, &title.replace('-', "\\-"));
         section(&mut page, "NAME");
         let also = self.also.iter().map(|word| format!(", postern-{word}"));
         let names = name + &also.collect::<String>();
         let brief = format!("{} \\- {}", escaped(&names), escaped(self.brief));
-        push(&mut page, &brief);
+        push_line(&mut page, &brief);
         section(&mut page, "SYNOPSIS");
-        push(&mut page, ".nf");
+        push_line(&mut page, ".nf");
         for line in self.usage_lines(self.name) {
-            push(&mut page, &escaped(&line));
+            push_line(&mut page, &escaped(&line));
         }
-        push(&mut page, ".fi");
+        push_line(&mut page, ".fi");
         section(&mut page, "DESCRIPTION");
         push_text(&mut page, self.about);
         self.push_lists(&mut page);
@@ -190,7 +189,9 @@ impl Command {
         for (heading, rows) in self.lists(named) {
             match rows.as_slice() {
                 [] => {}
-                _ if heading == self.of_last.1 => push(page, &format!(".SS {}", escaped(heading))),
+                _ if heading == self.of_last.1 => {
+                    push_line(page, &format!(".SS {}", escaped(heading)))
+                }
                 _ => section(page, &heading.to_uppercase()),
             }
             rows.iter()
@@ -198,20 +199,20 @@ impl Command {
         }
     }
 
-    /// Their lines are the table's own, columns and all.
+    /// Adds the notes; their lines and columns stay as they are in the table.
     fn push_notes(&self, page: &mut String) {
         if self.notes.is_empty() {
             return;
         }
         section(page, "NOTES");
-        push(page, ".nf");
+        push_line(page, ".nf");
         for line in self.notes.trim_end().lines() {
-            push(page, &escaped(line));
+            push_line(page, &escaped(line));
         }
-        push(page, ".fi");
+        push_line(page, ".fi");
     }
 
-    /// The command that it belongs to, and its own subcommands.
+    /// Lists the parent command and the subcommands.
     fn push_see_also(&self, page: &mut String) {
         let parent = match self.name.rsplit_once(' ') {
             Some((parent, _)) => Some(format!("postern-{parent}").replace(' ', "-")),
@@ -228,29 +229,24 @@ impl Command {
 }
 
 fn section(page: &mut String, title: &str) {
-    push(page, &format!(".SH {title}"));
+    push_line(page, &format!(".SH {title}"));
 }
 
-/// A tagged paragraph.
+/// Adds a tagged paragraph.
 fn item(page: &mut String, tag: &str, text: &str) {
-    push(page, ".TP");
-    push(page, &format!("\\fB{}\\fR", escaped(tag)));
+    push_line(page, ".TP");
+    push_line(page, &format!("\\fB{}\\fR", escaped(tag)));
     push_text(page, text);
 }
 
-/// Text in lines of the length that formatters' own checks ask for.
+/// Adds a text in lines of a length that checks of man pages accept.
 fn push_text(page: &mut String, text: &str) {
-    for line in wrapped(text, LINE) {
-        push(page, &escaped(&line));
+    for line in wrapped(text, PAGE_WIDTH) {
+        push_line(page, &escaped(&line));
     }
 }
 
-fn push(page: &mut String, line: &str) {
-    // Writing to a String cannot fail.
-    let _ = writeln!(page, "{line}");
-}
-
-/// A line of text whose every character is meant.
+/// Escapes a line of text.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     let text = text.replace('\'', "\\(aq").replace('…', "...");

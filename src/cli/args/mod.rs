@@ -1,4 +1,4 @@
-//! Command lines: one table of all commands and flags, and what reads a line by it.
+//! Command lines: one table of all commands and flags, the parser, help and completion that use it.
 
 pub(super) mod app;
 pub(super) mod command;

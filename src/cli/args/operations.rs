@@ -1,4 +1,4 @@
-//! Commands that look after the rest: what is there, whether it works, and what belongs to the shell.
+//! Commands for operation: status, logs, checks, relays, services, manual and completions.
 
 use super::command::{Command, Flag, Kind};
 use super::table::{AT_HOME, JSON, WIDE, environment as env};

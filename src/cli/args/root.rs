@@ -1,10 +1,9 @@
-//! The program's own entry in the table, with the order of its commands.
+//! The program's own entry in the table, with the order of its commands; and the commands that share one protocol.
 
 use super::command::{
-    ALLOW, AUDIT, ENROLL_TOKEN, FOR, HOST, INVISIBLE_SITE, JSON, MAX_STREAMS, NAME, NO_OPEN, QR,
-    SERVER, SITE_NAME, UNTIL, VISIBLE_PORT, VISIBLE_SITE,
+    ALLOW, AUDIT, Command, ENROLL_TOKEN, FOR, Flag, HOST, INVISIBLE_SITE, JSON, MAX_STREAMS, NAME,
+    NO_OPEN, QR, SERVER, SITE_NAME, UNTIL, VISIBLE_PORT, VISIBLE_SITE,
 };
-use super::command::{Command, Flag};
 use super::table::{VERBOSE, environment as env, mysql, plugin, relay, start, tunnel};
 use super::{app, operations};
 
@@ -161,5 +160,5 @@ pub(crate) const TELNET: Command = Command {
     ..TCP
 };
 
-/// Every protocol that is shared by one word of its own.
+/// Commands that share one protocol each.
 pub(crate) static COMMANDS: [&Command; 7] = [&HTTP, &HTTPS, &TCP, &SSH, &RDP, &VNC, &TELNET];

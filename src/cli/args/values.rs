@@ -16,7 +16,7 @@ pub(crate) const STORE_PASS_VARIABLE: &str = "POSTERN_STORE_PASS";
 /// The variable that may name a file with that.
 pub(crate) const STORE_PASS_FILE_VARIABLE: &str = "POSTERN_STORE_PASS_FILE";
 
-/// A variable of the environment; an empty one counts as unset, as does one that is not UTF-8.
+/// A variable of the environment; one that is empty or not UTF-8 counts as unset.
 pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -78,18 +78,18 @@ pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, &'static str> {
     socket_address(text).ok_or("give ADDRESS:PORT, such as 0.0.0.0:8180 or [::]:8180")
 }
 
-/// `did you mean 'start'? `; empty where none of the candidates is near.
+/// `did you mean 'start'? `; empty if no candidate is similar.
 pub(crate) fn guess<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let near = nearest(typed, candidates);
     near.map_or(String::new(), |near| format!("did you mean '{near}'? "))
 }
 
-/// The candidate that is fewest edits away, where that is few enough to be a slip.
+/// The most similar candidate, if it can be a typing error.
 pub(crate) fn nearest<'a>(
     typed: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // The distance is quadratic in the length, and nothing known is this long.
+    // The distance takes quadratic time, and no known word is this long.
     if typed.len() > 64 {
         return None;
     }

@@ -1,13 +1,13 @@
-//! `postern completions SHELL`: a script that asks this program what may follow.
+//! `postern completions SHELL`: a script that asks this program for candidates.
 //!
-//! The scripts know nothing of commands: they pass on the words, and what the table and the per-user directory say to
-//! them comes back, a line each: the word, a tab, what it is. A line that begins with a colon is for the shell to do.
+//! The scripts contain no commands: they pass on the typed words. The answer, from the table and the per-user
+//! directory,
+//! has one line per candidate: the word, a tab, a description. A line that begins with a colon is a task for the shell.
 
 use crate::cli::args::command::{Kind, Parsed};
 use crate::cli::args::completion::{Expected, expected};
 use crate::cli::commands::{app, docs, relay, server};
-use crate::cli::failure::print;
-use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::failure::{Failure, print, printable, quoted};
 
 /// The hidden command that the scripts call.
 pub(crate) const NAMES: &str = "__complete";
@@ -29,7 +29,7 @@ pub(crate) fn script(parsed: &Parsed) -> Result<(), Failure> {
     })
 }
 
-/// Prints what may stand in the place of the last word. What cannot be looked up is left out: nobody reads an error
+/// Prints the candidates for the last word. Names that cannot be looked up are skipped, because nobody reads an error
 /// here.
 pub(crate) fn names(words: &[String]) -> Result<(), Failure> {
     let Expected {

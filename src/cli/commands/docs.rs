@@ -5,16 +5,19 @@ use crate::cli::args::help::wrapped;
 use crate::cli::args::operations::OPEN;
 use crate::cli::args::values::guess;
 use crate::cli::browser;
-use crate::cli::failure::print;
-use crate::cli::failure::{Failure, quoted};
+use crate::cli::failure::{Failure, print, quoted};
 use crate::cli::manager_client::Manager;
 use crate::cli::serve::data_dir;
 use crate::http::assets;
 
 /// The page that lists the others.
 const INDEX: &str = "index";
+/// Columns of a line.
+const WIDTH: usize = 80;
+/// Maximum width of a table's first column.
+const CELL: usize = 36;
 
-/// Every page for a shell to complete, and its title.
+/// Completions for pages, each with its title.
 pub(crate) fn names() -> Vec<(String, String)> {
     let topics = topics().into_iter();
     topics
@@ -42,7 +45,7 @@ pub(crate) fn show(parsed: &Parsed) -> Result<(), Failure> {
     print(&text_of(&page(topic)))
 }
 
-/// On the manager's page: a file of a directory could not load its style.
+/// Opens a page at the manager: a local file could not load its style.
 fn open(topic: &str) -> Result<(), Failure> {
     let manager = Manager::running(&data_dir()?)?;
     let path = match topic {
@@ -60,7 +63,7 @@ fn unknown(topic: &str) -> Failure {
         .hint(guess + "see 'postern docs'")
 }
 
-/// The names of the pages, but for the list of them.
+/// Names of all pages except the index.
 fn topics() -> Vec<&'static str> {
     let pages = assets::names("docs/").filter_map(|name| name.strip_suffix(".html"));
     pages.filter(|name| *name != INDEX).collect()
@@ -79,12 +82,7 @@ fn title(topic: &str) -> String {
     title.map_or(String::new(), |(title, _)| text_of(title).trim().to_owned())
 }
 
-/// Columns of a line.
-const WIDTH: usize = 80;
-/// The most columns of a table's first cell.
-const CELL: usize = 36;
-
-/// A page as text, without its head: its HTML is our own, and plain.
+/// Converts a page to text, without its head; the HTML is our own, and simple.
 fn text_of(html: &str) -> String {
     let body = html.split_once("<main>").map_or(html, |(_, body)| body);
     let mut writer = Writer::default();
@@ -165,7 +163,7 @@ impl Writer {
         self.push_wrapped(&block, mark, WIDTH);
     }
 
-    /// The first cells in a column; the others of a row beside it.
+    /// Prints the first cells in a column, and the other cells of each row next to it.
     fn end_table(&mut self) {
         let rows = std::mem::take(&mut self.rows);
         let length = |row: &Vec<String>| row.first().map_or(0, |cell| cell.chars().count());
@@ -193,7 +191,7 @@ impl Writer {
         self.block.clear();
     }
 
-    /// `mark` stands before the first line; spaces of its width before the others.
+    /// Prints wrapped text with `mark` before the first line, and spaces of the same width before the others.
     fn push_wrapped(&mut self, text: &str, mark: &str, width: usize) {
         let indent = mark.chars().count();
         for (number, line) in wrapped(text, width - indent).iter().enumerate() {

@@ -1,4 +1,5 @@
-//! `postern doctor`: looks at all that sharing needs, a line each. It changes nothing.
+//! `postern doctor`: checks everything that sharing needs, one line each; here servers and applications. It changes
+//! nothing.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,12 @@ use crate::tunnel::ws::NO_NAME;
 
 mod here;
 
-/// Looks, and says what it finds as it finds it.
+/// Applications that are checked at the same time: each may take 10 s.
+const AT_ONCE: usize = 8;
+/// Advice about a server that does not answer.
+const FIREWALL: &str = "check that the relay runs and no firewall blocks it; if this network uses a proxy, set HTTPS_PROXY";
+
+/// Runs all checks, and prints each result at once.
 pub(crate) fn examine(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let is_json = parsed.wants_json();
@@ -60,13 +66,7 @@ pub(crate) fn examine(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// Applications that are asked at a time: each may take 10 s.
-const AT_ONCE: usize = 8;
-/// Advice about a server that does not answer.
-const FIREWALL: &str = "check that the relay runs and no firewall blocks it; if this network uses a proxy, set HTTPS_PROXY";
-
-/// The servers of the list, of the environment, of applications, and those that a running manager goes through, each
-/// once.
+/// Servers of the list, of the environment, of applications, and those that a running manager uses, each once.
 fn servers(home: &DataDir, files: &StateFiles) -> Vec<ServerUrl> {
     let listed = files.servers.all().map(|(_, server)| server.url.clone());
     let of_app = |app: &AppConfig| app.server.clone().or_else(|| app.used_server.clone());
@@ -82,7 +82,7 @@ fn servers(home: &DataDir, files: &StateFiles) -> Vec<ServerUrl> {
     by_origin.into_values().collect()
 }
 
-/// Servers that the running manager's applications use: the relay within it is in no file.
+/// Servers that the running manager's applications use: its built-in relay is in no file.
 fn used_now(home: &DataDir) -> Vec<String> {
     let manager = Manager::find(home).ok().flatten();
     let servers = manager.and_then(|manager| manager.servers().ok());
@@ -91,7 +91,7 @@ fn used_now(home: &DataDir) -> Vec<String> {
     used.map(|server| server.url).collect()
 }
 
-/// The way to one server, step by step as far as it leads.
+/// Checks a server step by step, until a step fails.
 fn server_findings(home: &DataDir, server: &ServerUrl, files: &StateFiles) -> Vec<Finding> {
     let look = look_at_server(server);
     let mut findings = Vec::new();
@@ -256,7 +256,7 @@ fn host_key(server: &ServerUrl, address: &str, key: Result<HostKeyChange, String
     }
 }
 
-/// Each application's target, some at a time, in their order.
+/// Checks the targets of all applications, some at a time; the results are in order.
 fn applications(files: &StateFiles) -> Vec<Finding> {
     let finding = |app: &AppConfig| match look_at_application(app) {
         Ok(()) => Finding::good(
@@ -270,7 +270,7 @@ fn applications(files: &StateFiles) -> Vec<Finding> {
         ),
     };
     let some = files.apps.chunks(AT_ONCE).flat_map(|some| {
-        // They end with the last answer, which this waits for.
+        // The threads end with the last answer, which this waits for.
         std::thread::scope(|scope| {
             let asking = some.iter().map(|app| {
                 let thread = spawn_scoped(Thread::Doctor, scope, move || finding(app));

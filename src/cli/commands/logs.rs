@@ -1,4 +1,4 @@
-//! `postern logs`: who was at an application, as the running manager remembers it.
+//! `postern logs`: requests and statements of visitors, from the running manager's memory.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -10,17 +10,18 @@ use super::app;
 use crate::api::App;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::operations::FOLLOW;
-use crate::cli::failure::print;
-use crate::cli::failure::{Failure, printable};
+use crate::cli::failure::{Failure, print, printable};
 use crate::cli::fields::Fields;
 use crate::cli::manager_client::Manager;
 use crate::cli::serve::data_dir;
 use crate::store::time::rfc3339;
 
-/// Pause between two questions. 2 s, as an open panel of the page asks.
+/// Pause between two questions. 2 s, like an open panel of the page.
 const POLL: Duration = Duration::from_secs(2);
+/// Widths of the columns on a terminal, in characters; a longer cell shifts the rest.
+const WIDTHS: [usize; 8] = [20, 12, 15, 8, 7, 8, 6, 0];
 
-/// Prints what is there, and with `--follow` what comes.
+/// Prints the existing entries, and with `--follow` new ones.
 pub(crate) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::running(&data_dir()?)?;
     let only = parsed.operands().first();
@@ -47,15 +48,15 @@ pub(crate) fn show(parsed: &Parsed) -> Result<(), Failure> {
 /// Reader that remembers the last printed entry of each application.
 struct Reader {
     manager: Manager,
-    /// The identifier of the one that is asked for.
+    /// Identifier of the selected application; none for all.
     only: Option<String>,
     is_json: bool,
-    /// By identifier, the number of the last entry.
+    /// Number of the last entry, by identifier.
     seen: BTreeMap<String, u64>,
 }
 
 impl Reader {
-    /// The lines of all that came since the last call, by time.
+    /// Lines of the entries since the last call, by time.
     fn news(&mut self) -> Result<String, Failure> {
         let mut entries = Vec::new();
         for app in self.meant()? {
@@ -64,11 +65,11 @@ impl Reader {
                 false => "requests",
             };
             let after = self.seen.get(&app.id).copied().unwrap_or_default();
-            // After a number of an earlier connection or manager these are all.
+            // A number of an earlier connection or manager returns all entries.
             let log = match self.manager.log(&app.id, of, after) {
                 Ok(log) => log,
                 Err(error) if self.only.is_some() => return Err(error.into()),
-                // One of many may be gone by now.
+                // The application may have been removed meanwhile.
                 Err(_) => continue,
             };
             self.seen.insert(app.id, log.last);
@@ -81,7 +82,7 @@ impl Reader {
         Ok(entries.into_iter().map(|entry| self.line(entry)).collect())
     }
 
-    /// The applications that are asked for.
+    /// Selected applications.
     fn meant(&self) -> Result<Vec<App>, Failure> {
         let mut apps = self.manager.apps()?;
         apps.retain(|app| self.only.as_ref().is_none_or(|only| *only == app.id));
@@ -116,7 +117,7 @@ impl Reader {
         cells.collect::<Vec<_>>().join("\t") + "\n"
     }
 
-    /// Where nothing was printed, why that may be.
+    /// Explains why nothing was printed, if nothing was.
     fn explain_silence(&self) -> Result<(), Failure> {
         if self.is_json || self.seen.values().any(|last| *last > 0) {
             return Ok(());
@@ -125,7 +126,7 @@ impl Reader {
     }
 }
 
-/// Why nothing was printed of an application: what is remembered begins with its connection.
+/// Reason that an application has no entries: they begin with its connection.
 fn silence(app: &App) -> String {
     let name = printable(&app.name);
     let since = app.connection.as_ref().and_then(|it| it.since.as_deref());
@@ -146,9 +147,6 @@ fn silence(app: &App) -> String {
         _ => format!("{name}: no visitors {since}\n"),
     }
 }
-
-/// Of the columns on a terminal, in characters; what is longer pushes the rest.
-const WIDTHS: [usize; 8] = [20, 12, 15, 8, 7, 8, 6, 0];
 
 fn cell(entry: &Fields, name: &str) -> String {
     let with_unit = |value: &Value| match name {

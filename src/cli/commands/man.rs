@@ -1,13 +1,11 @@
 //! `postern man [DIR]`: the manual pages, written from the table of commands.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::root::every_command;
-use crate::cli::failure::print;
-use crate::cli::failure::{Failure, quoted};
+use crate::cli::failure::{Failure, print, quoted};
 use crate::store::write_atomic_for_all;
 
 /// Writes the pages.
@@ -46,7 +44,7 @@ fn page(command: &Command) -> String {
     command.page(env!("CARGO_PKG_VERSION"))
 }
 
-/// Creates the directory where it is missing, so that others can read in it, whatever the umask, and not write.
+/// Creates a missing directory that others can read, whatever the umask, but not write.
 fn create(dir: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -55,8 +53,8 @@ fn create(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
-/// Refuses a directory that is reached by a link, or where everybody could put something in the place of a page while
-/// it is written. Its group may write: on many systems that is the user alone.
+/// Refuses a directory that is a link, or in which everybody could replace a page while it is written. Its group may
+/// write: on many systems only the user is in it.
 #[cfg(unix)]
 fn check_directory(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
@@ -78,7 +76,7 @@ fn check_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses to replace what is no page of this program's.
+/// Refuses to replace a file that is not a page of this program.
 fn check_ours(file: &Path) -> io::Result<()> {
     let is_ours = match fs::symlink_metadata(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

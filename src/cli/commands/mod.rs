@@ -1,4 +1,4 @@
-//! The commands, a file or a directory each.
+//! The commands, each in a file or a directory.
 
 pub(super) mod app;
 pub(super) mod completions;

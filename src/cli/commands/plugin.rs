@@ -1,20 +1,25 @@
-//! `postern plugin add|remove|list`.
+//! `postern plugin add|remove|list`, and the list of built-in plugins.
 
 use super::mysql::MySql;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::plugin::{ADD, GROUP, LIST, REMOVE};
 use crate::cli::columns::{Columns, print_list};
-use crate::cli::failure::print;
-use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::failure::{Failure, print, printable, quoted};
 use crate::plugin::{Database, Error, Installed, NotServed, Plugin, Registry, Served, WebClients};
 use crate::store::DataDir;
+
+/// A plugin that is part of this executable.
+pub(in crate::cli) type BuiltIn = dyn Plugin<Failure = Failure>;
+
+/// All plugins.
+pub(in crate::cli) static PLUGINS: &[&BuiltIn] = &[&MySql];
 
 /// Runs the subcommand that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     GROUP.run_subcommand(arguments, &[(&ADD, add), (&REMOVE, remove), (&LIST, list)])
 }
 
-/// Ends with the failure of `postern PROTOCOL` where the plugin was not added.
+/// Fails like `postern PROTOCOL` if the plugin was not added.
 pub(crate) fn require(protocol: &str, plugin: &str) -> Result<(), Failure> {
     if registry()?.serves(protocol).map_err(failed)? {
         return Ok(());
@@ -30,7 +35,7 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     let plugin = named(typed).ok_or_else(|| unknown(typed))?;
     let added = match registry()?.add(plugin.name(), plugin.protocols()) {
         Ok(added) => added,
-        // Scripts say it each time, and what they want holds.
+        // No error: scripts may add it each time.
         Err(Error::AlreadyAdded(name)) => {
             return print(&format!("Plugin {name} is already added\n"));
         }
@@ -101,13 +106,7 @@ fn failed(error: Error) -> Failure {
     Failure::operation(error.to_string()).hint(error.hint())
 }
 
-/// A plugin that is part of this executable.
-pub(in crate::cli) type BuiltIn = dyn Plugin<Failure = Failure>;
-
-/// Every plugin that exists.
-pub(in crate::cli) static PLUGINS: &[&BuiltIn] = &[&MySql];
-
-/// The plugins, for who knows a protocol's name only.
+/// All plugins, by the name of a protocol.
 pub(in crate::cli) struct BuiltIns;
 
 impl WebClients for BuiltIns {

@@ -1,6 +1,6 @@
-//! `postern server list|add|remove|default`: the relays that this user knows.
+//! `postern server list|add|remove|default|trust`: the relays that this user knows.
 //!
-//! Where no `postern start` runs on the directory, its API answers in this process, on the sealed list.
+//! If no `postern start` runs on the directory, its API answers in this process, on the sealed list.
 
 use serde_json::json;
 
@@ -12,8 +12,9 @@ use crate::cli::args::operations::server::{
     ADD, DEFAULT, DEFAULT_FLAG, GROUP, LABEL, LIST, REMOVE, TRUST,
 };
 use crate::cli::columns::{Columns, print_list, shown};
-use crate::cli::failure::{Failure, OVER_LIMIT, REFUSED, UNREACHABLE, printable, warn};
-use crate::cli::failure::{print, print_json};
+use crate::cli::failure::{
+    Failure, OVER_LIMIT, REFUSED, UNREACHABLE, print, print_json, printable, warn,
+};
 use crate::cli::manager_client::{Manager, is_same_server};
 use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
@@ -23,7 +24,7 @@ use crate::manager::diagnosis::{
 use crate::store::{CredentialStore, DataDir};
 use crate::tunnel::client::HostKeyChange;
 
-/// Stands for a server where there is to be no default.
+/// Operand in place of a URL for no default server.
 const NONE: &str = "none";
 
 /// Runs the subcommand that the first argument names.
@@ -40,7 +41,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     )
 }
 
-/// The known servers' URLs, for a shell to complete, and their labels.
+/// Completions for known servers: URLs, each with its label.
 pub(crate) fn names() -> Vec<(String, String)> {
     let servers = open().and_then(|manager| Ok(manager.servers()?));
     let named = servers.unwrap_or_default().into_iter();
@@ -119,8 +120,8 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// Reason that a new server is not reached, and why it would refuse this machine without a token; fails where it
-/// refuses the token.
+/// Checks a new server. Returns the failure if it is not reached, and the reason if it would refuse this machine
+/// without a token; fails if it refuses the token.
 fn look(typed: &str, token: Option<&String>) -> Result<(Option<Failure>, Option<String>), Failure> {
     let url = ServerUrl::parse(typed, true).map_err(|why| ADD.usage(why))?;
     let credentials = CredentialStore::new(data_dir()?).load(url.origin())?;
@@ -200,7 +201,7 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// Adds a hint where a server is not saved or removed.
+/// Adds a hint if a server was not saved or removed.
 fn unsaved(error: Error) -> Failure {
     let hint = match &error {
         Error::Refused { code: 404, .. } => Some("see 'postern server list'"),
@@ -211,7 +212,7 @@ fn unsaved(error: Error) -> Failure {
     Failure::from(error).hint_if(hint)
 }
 
-/// Trusts a key, with or without a running start: the list of known keys is on disk only.
+/// Trusts a key, with or without a running manager: the known keys are only on disk.
 fn trust(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let url = ServerUrl::parse(parsed.operand(), true).map_err(|why| TRUST.usage(why))?;
@@ -219,7 +220,7 @@ fn trust(parsed: &Parsed) -> Result<(), Failure> {
     let shown = HostKey::from(change.clone());
     ask(&shown, parsed)?;
     if let Some(manager) = Manager::find(&home)? {
-        // It refuses what it has not seen itself.
+        // The manager refuses a key that it has not seen itself.
         let _ = manager.trust(&shown);
     }
     trust_host_key(&home, &change).map_err(Failure::operation)?;
@@ -229,7 +230,7 @@ fn trust(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// The key that its tunnel server shows, where that is not the known one.
+/// The key of its tunnel server, if it differs from the known one.
 fn changed_key(home: &DataDir, url: &ServerUrl) -> Result<HostKeyChange, Failure> {
     let credentials = CredentialStore::new(home.clone()).look()?;
     let look = credentials

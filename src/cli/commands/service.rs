@@ -1,4 +1,4 @@
-//! `postern service install|remove|status [start|relay]`: a unit of systemd's user manager.
+//! `postern service install|remove|status [start|relay]`: a unit of systemd's user manager and its files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,24 @@ use crate::cli::args::operations::service::{GROUP, INSTALL, REMOVE, STATUS};
 use crate::cli::args::table;
 use crate::cli::args::table::environment::PROXY;
 use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment};
-use crate::cli::failure::{Failure, printable, quoted};
-use crate::cli::failure::{print, print_json};
+use crate::cli::failure::{Failure, print, print_json, printable, quoted};
 use crate::cli::manager_client::Manager;
 use crate::cli::serve::data_dir;
 use crate::store::random::hex;
 use crate::store::write_atomic;
 use crate::tunnel::ws::PROXY_VARIABLES;
 
-/// Prints the unit for options, the enrolment token among them.
+/// Begin of the first line of each file; the digest of the rest of the file ends the line.
+const MARK: &str = "# Written by 'postern service install'; a change is yours, and stays: ";
+
+/// Returns the unit for options, and the enrolment token in them.
 type UserUnit = fn(&[String], &str) -> Result<(String, Option<String>), Failure>;
 
 /// Command that a unit can run.
 struct Service {
     word: &'static str,
     unit: &'static str,
-    /// The command that it runs, whose variables it keeps.
+    /// The command that it runs; its environment variables are saved.
     command: &'static Command,
     user_unit: UserUnit,
 }
@@ -57,7 +59,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     )
 }
 
-/// The service that the first operand names, and what follows it. Without one it is `start`.
+/// The service that the first operand names, by default `start`, and the further operands.
 fn named<'a>(
     command: &Command,
     parsed: &'a Parsed,
@@ -90,7 +92,7 @@ fn install(parsed: &Parsed) -> Result<(), Failure> {
     print(&format!(
         "{} {}\n",
         if changed { "Wrote" } else { "Unchanged:" },
-        files.unit_path().display()
+        files.unit.display()
     ))?;
     if !variables.is_empty() {
         let names: Vec<&str> = variables.iter().map(|(name, _)| *name).collect();
@@ -108,7 +110,7 @@ fn install(parsed: &Parsed) -> Result<(), Failure> {
     };
     systemctl(&["daemon-reload"]).map_err(after)?;
     systemctl(&["enable", "--quiet", service.unit]).map_err(after)?;
-    // One that runs already takes up what is new.
+    // A running service takes up the changes.
     systemctl(&["restart", service.unit]).map_err(after)?;
     print(&format!(
         "{} is enabled and started\n{}",
@@ -117,7 +119,7 @@ fn install(parsed: &Parsed) -> Result<(), Failure> {
     ))
 }
 
-/// The service could not start beside it.
+/// Refuses to install while a manager runs, because the service could not start.
 fn refuse_running() -> Result<(), Failure> {
     match Manager::find(&data_dir()?)? {
         None => Ok(()),
@@ -160,7 +162,7 @@ fn variables(
     }
 }
 
-/// Tells when the service starts, and how to start it at boot.
+/// Text about the start of the service: at boot or at login.
 fn lingering() -> &'static str {
     let lingers = Process::new("loginctl")
         .args([
@@ -203,10 +205,10 @@ fn status(parsed: &Parsed) -> Result<(), Failure> {
         false => String::new(),
     };
     let (enabled, active) = (shown("is-enabled"), shown("is-active"));
-    let shown = json!({"unit": service.unit, "file": files.unit_path(), "installed": is_installed,
+    let shown = json!({"unit": service.unit, "file": files.unit, "installed": is_installed,
         "enabled": enabled, "active": active});
     if is_installed && !parsed.wants_json() {
-        let path = files.unit_path().display();
+        let path = files.unit.display();
         print(&format!("{}: {enabled}, {active} ({path})\n", service.unit))?;
     }
     if active == "active" {
@@ -225,7 +227,7 @@ fn status(parsed: &Parsed) -> Result<(), Failure> {
     Err(failure.answer(shown))
 }
 
-/// The one word that it answers; `unknown` where it answers none.
+/// The word that systemctl answers; `unknown` if it answers nothing.
 fn systemctl_says(what: &str, unit: &str) -> String {
     let output = Process::new("systemctl")
         .args(["--user", what, unit])
@@ -258,9 +260,6 @@ fn systemctl(arguments: &[&str]) -> Result<(), Failure> {
     }
 }
 
-/// How the first line begins; the digest of all that follows it ends the line.
-const MARK: &str = "# Written by 'postern service install'; a change is yours, and stays: ";
-
 /// The unit, and its file of variables.
 struct UnitFiles {
     unit: PathBuf,
@@ -288,11 +287,7 @@ impl UnitFiles {
         Ok(Self { unit, environment })
     }
 
-    fn unit_path(&self) -> &Path {
-        &self.unit
-    }
-
-    /// The file of variables, as a unit names it.
+    /// Path of the file of variables, as a unit names it.
     fn environment_path(&self) -> Result<String, Failure> {
         match self.environment.to_str() {
             Some(path) if !path.chars().any(char::is_control) => Ok(path.to_owned()),
@@ -306,7 +301,7 @@ impl UnitFiles {
         fs::symlink_metadata(&self.unit).is_ok()
     }
 
-    /// Fails where one of them is not as this command has written it.
+    /// Fails if one of the files is not as this command has written it.
     fn check_ours(&self) -> Result<(), Failure> {
         for path in [&self.unit, &self.environment] {
             match fs::read_to_string(path) {
@@ -327,7 +322,7 @@ impl UnitFiles {
         Ok(())
     }
 
-    /// Writes both; whether the unit is another than before.
+    /// Writes both files; true if the unit has changed.
     fn install(&self, unit: &str, variables: &[(&str, String)]) -> Result<bool, Failure> {
         self.check_ours()?;
         let dir = self.unit.parent().expect("it is below a directory");
@@ -346,7 +341,7 @@ impl UnitFiles {
         Ok(changed)
     }
 
-    /// Removes both.
+    /// Removes both files.
     fn remove(&self) -> Result<(), Failure> {
         self.remove_one(&self.unit)?;
         self.remove_one(&self.environment)
@@ -362,7 +357,7 @@ impl UnitFiles {
     }
 }
 
-/// With mode 0600.
+/// Writes a file with mode 0600.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     write_atomic(path, text.as_bytes()).map_err(|error| failed("write", path, &error))
 }
@@ -371,7 +366,7 @@ fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::operation(format!("cannot {what} {}: {error}", path.display()))
 }
 
-/// A value in a file of variables, as systemd.exec(5) reads it.
+/// Quotes a value for a file of variables, as systemd.exec(5) reads it.
 fn quoted_word(value: &str) -> String {
     let mut text = String::from("\"");
     for character in value.chars() {

@@ -1,9 +1,9 @@
-//! `postern http 3000` and the like: something is shared until Ctrl-C.
+//! `postern http 3000` and the commands of other protocols: share an application until Ctrl-C.
 //!
-//! The work is a manager's: the running `postern start` where there is one, which gets a [temporary
-//! application](crate::store::Lease), else one in this process that knows of nothing else
-//! ([`alone`](super::sharing::alone)). Either is spoken to by its API ([`session`](super::sharing::session)), and what
-//! happens is printed a line at a time ([`progress`]).
+//! A manager does the work: the running `postern start`, which gets a [temporary application](crate::store::Lease),
+//! else
+//! one in this process for this share only ([`alone`](super::sharing::alone)). The command uses its API
+//! ([`session`](super::sharing::session)), and prints events one line at a time ([`progress`]).
 
 use super::sharing::alone::InProcessManager;
 use super::sharing::line::{given_token, name_by_target, server};
@@ -23,12 +23,12 @@ use crate::manager::protocol::Protocol;
 use crate::manager::{ServerUrl, chosen_server};
 use crate::store::DataDir;
 
-/// The command of a protocol that is shared by one word.
+/// The command that shares a protocol.
 pub(crate) fn command(word: &str) -> Option<&'static Command> {
     COMMANDS.into_iter().find(|command| command.name == word)
 }
 
-/// Shares until a signal, or until the time is over.
+/// Shares until a signal, or until the end time.
 pub(crate) fn run(command: &'static Command, arguments: &[String]) -> Result<(), Failure> {
     command.run(arguments, |parsed| {
         share(command, parsed).map_err(progress::with_error_event)
@@ -71,12 +71,12 @@ struct Request<'a> {
     input: AppInput,
     progress: ProgressPrinter,
     server: Option<ServerUrl>,
-    /// The port of the relay within the 'postern start' that carried it, and has ended.
+    /// Port of the built-in relay of the 'postern start' that ran the share, and has ended.
     relay_port: Option<u16>,
 }
 
 impl Request<'_> {
-    /// Through the running start.
+    /// Shares through the running manager.
     fn through(
         &mut self,
         manager: Manager,
@@ -86,7 +86,7 @@ impl Request<'_> {
         let (its_own, is_embedded) = manager.own_server()?;
         let server = self.server.as_ref().or(its_own.as_ref());
         self.guard(server)?;
-        // To this machine itself it connects without them.
+        // Connections to this machine do not need these variables.
         if let Some(names) = server
             .filter(|server| !server.is_loopback())
             .and_then(|_| manager.missing_variables())
@@ -116,7 +116,7 @@ impl Request<'_> {
             &self.progress,
         )?;
         let outcome = session.run(&self.progress, &stopped, || Ok(()));
-        // Whoever carries it on goes through the same server.
+        // A successor uses the same server.
         if is_embedded {
             self.relay_port = its_own.as_ref().map(ServerUrl::port);
         } else {
@@ -125,8 +125,8 @@ impl Request<'_> {
         outcome
     }
 
-    /// It was shared: it is tried until its server is back, as without a start. A relay on this machine is not waited
-    /// for.
+    /// Called when the manager has ended: the share is retried until its server is back, but not for a relay on this
+    /// machine.
     fn continues(&mut self) {
         if self.server.is_some() {
             self.progress.is_continued = true;
@@ -138,7 +138,7 @@ impl Request<'_> {
         fields::guard_port(self.command, self.parsed, &self.fields, server)
     }
 
-    /// By a manager in this process.
+    /// Shares by a manager in this process.
     fn alone(&mut self, home: &DataDir, watch: &SignalWatch) -> Result<ShareOutcome, Failure> {
         let chosen = chosen_server(home, self.server.clone(), given_token(self.parsed));
         let chosen = chosen.map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
@@ -148,7 +148,7 @@ impl Request<'_> {
         let mut alone =
             InProcessManager::start(home, run_dir.path(), chosen, self.relay_port, &BuiltIns)?;
         let stopped = watch.running();
-        // Named once already: it is the server of all.
+        // The manager has it as the server of all applications.
         self.fields.remove("server");
         let fields = self.fields.clone();
         let ended = alone.share(home, fields, &self.input, &self.progress, &stopped);
@@ -157,7 +157,7 @@ impl Request<'_> {
     }
 }
 
-/// Target that the command line names.
+/// Reads the target and the flags.
 fn read(command: &Command, parsed: &Parsed) -> Result<(Fields, AppInput), Failure> {
     let named = Protocol::named(command.name).expect("each command is a protocol's");
     let mut fields = Fields::new();

@@ -1,4 +1,5 @@
-//! `postern start [port]`: the manager of applications and its page.
+//! `postern start [port]`: runs the manager with its page and, without a server, a built-in relay; prints its systemd
+//! unit.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -16,8 +17,7 @@ use crate::cli::args::table::start::{
 use crate::cli::args::values::{SERVER_VARIABLE, whole_number};
 use crate::cli::commands::plugin::BuiltIns;
 use crate::cli::commands::sharing::line::{given_token, server};
-use crate::cli::failure::print;
-use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::failure::{Failure, print, printable, quoted};
 use crate::cli::manager_client::ManagerInstance;
 use crate::cli::relay_standby::{RelayPlace, RelayStandby};
 use crate::cli::serve::SignalWatch;
@@ -31,18 +31,30 @@ use crate::store::{ClaimError, CredentialStore, DataDir, Instance, RunDir};
 use crate::sync::{Thread, spawn_scoped};
 use crate::{manager, relay};
 
-/// The page's port where none is named.
+/// Default port of the page.
 const DEFAULT_PORT: u16 = 8181;
-/// Pause between two looks whether the relay of another command is there.
+/// Pause between two checks for the relay of another command.
 const LOOK: Duration = Duration::from_secs(1);
+/// Time in which the reachability of the server is printed. Default 30 s, as for a main tunnel.
+const REACHED_WITHIN: Duration = Duration::from_secs(30);
+/// Pause between two checks of reachability.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// Advice on installing the unit.
+const HOW: [&str; 5] = [
+    "Put this in ~/.config/systemd/user/postern.service ('postern service install' does it), then:",
+    "  systemctl --user daemon-reload && systemctl --user enable --now postern",
+    "To run it without a login: loginctl enable-linger",
+    "For POSTERN_ENROLL_TOKEN, HTTPS_PROXY, NO_PROXY or SSL_CERT_FILE: Environment=NAME=VALUE in",
+    "'systemctl --user edit postern'; the service does not see those of your shell.",
+];
 
 /// Relay that serves applications if no server is given.
 #[derive(Default)]
 struct DefaultRelay {
     local_relay: LocalRelay,
-    /// The relay within this process.
+    /// The relay in this process.
     embedded: Option<EmbeddedRelay>,
-    /// Standby for the relay within another command.
+    /// Standby for the relay in another command.
     standby: Option<RelayStandby>,
 }
 
@@ -105,12 +117,12 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
         _ => Failure::operation(error.to_string()),
     })?;
     announce(&instance, &running)?;
-    // Before the first line: who reads it may send the signal at once.
+    // Before the first line is printed: its reader may send the signal at once.
     let stopped = watch.running();
     let embedded = own.embedded.as_ref();
     let sites = embedded.map(|embedded| embedded.site_url("NAME"));
     let is_quiet = parsed.has(&QUIET);
-    let ended = print(&of(&running, sites.as_deref(), is_quiet)).map(|()| {
+    let ended = print(&announcement(&running, sites.as_deref(), is_quiet)).map(|()| {
         if !parsed.has(&NO_OPEN) {
             browser::open(&url(&running));
         }
@@ -134,9 +146,38 @@ impl Settings {
         })
     }
 
-    /// The unit for the user's own manager.
+    /// Unit for the user's systemd manager, with a file of variables, or else with advice on how to install it. The
+    /// enrolment token is a secret and belongs in a file of the user.
     fn unit(&self, parsed: &Parsed, environment_file: Option<&str>) -> String {
-        of_user(self.port, self.server.as_ref(), parsed, environment_file)
+        let left_out = [
+            SERVER,
+            ENROLL_TOKEN,
+            NO_OPEN,
+            RESET,
+            PRINT_UNIT,
+            LOG_FORMAT,
+            QUIET,
+            VERBOSE,
+        ];
+        let mut command = command_line(&COMMAND, parsed, &left_out);
+        command.splice(2..2, [self.port.to_string(), "--no-open".to_owned()]);
+        // Given by the flag or the variable.
+        let server = self.server.as_ref();
+        command.extend(server.map(|server| format!("--server={}", escaped(&server.to_string()))));
+        Unit {
+            description: "postern",
+            scope: UnitScope::User,
+            command,
+            environment_file,
+            drain: Duration::ZERO,
+            waits: false,
+            how: if environment_file.is_some() {
+                &[]
+            } else {
+                &HOW
+            },
+        }
+        .text()
     }
 
     /// True if a server is given or the user has a default. A given server is saved.
@@ -160,7 +201,7 @@ impl Settings {
 }
 
 impl DefaultRelay {
-    /// The embedded relay, or one of this user's in a process of its own.
+    /// The embedded relay, or a running one of this user.
     fn start(home: &DataDir, run_dir: &RunDir, check_other_users: bool) -> Self {
         match embedded::start(home, run_dir.path(), check_other_users) {
             Ok(embedded) => Self::embedded(embedded),
@@ -206,7 +247,7 @@ impl DefaultRelay {
     fn keep_until(&mut self, stopped: &Receiver<()>, running: &Running) {
         let mut warned = String::new();
         while let Some(standby) = &self.standby {
-            // An error means that nobody can send any more; ending is right then too.
+            // An error means that nobody can send any more: then it ends too.
             if stopped.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
@@ -275,7 +316,7 @@ impl DefaultRelay {
     }
 }
 
-/// The unit for the user's own manager, and the enrolment token that the options give.
+/// Unit for the user's systemd manager, and the enrolment token in the options.
 pub(crate) fn user_unit(
     options: &[String],
     environment_file: &str,
@@ -296,7 +337,7 @@ fn port(parsed: &Parsed) -> Result<u16, Failure> {
     })
 }
 
-/// One manager at a time on a directory; a second one says where the first is, and opens its page.
+/// Claims the directory for this manager. If another runs there, the failure names its page, which `opens` opens.
 fn claim(home: &DataDir, opens: bool) -> Result<Instance, Failure> {
     Instance::claim(home).map_err(|claimed| match claimed {
         ClaimError::Failed(error) => error.into(),
@@ -345,13 +386,13 @@ fn url(running: &Running) -> String {
     format!("http://{}/", running.address())
 }
 
-/// Both at the same time, as there are two seconds for both.
+/// Stops both at the same time, because there are two seconds for both.
 fn stop(running: Running, embedded: Option<EmbeddedRelay>) {
-    // First, or the tunnels would complain of the relay's end.
+    // First, or the tunnels would report the relay's end as a failure.
     running.begin_stop();
     std::thread::scope(|scope| {
         if let Some(embedded) = embedded {
-            // Ends with the relay; where there is no thread, the relay stops as it is dropped.
+            // Ends with the relay; without a thread, the relay stops when it is dropped.
             let stopping = spawn_scoped(Thread::EmbeddedStop, scope, move || embedded.stop());
             if let Err(error) = stopping {
                 log::debug!("no thread to stop the relay: {error}");
@@ -361,60 +402,9 @@ fn stop(running: Running, embedded: Option<EmbeddedRelay>) {
     });
 }
 
-const HOW: [&str; 5] = [
-    "Put this in ~/.config/systemd/user/postern.service ('postern service install' does it), then:",
-    "  systemctl --user daemon-reload && systemctl --user enable --now postern",
-    "To run it without a login: loginctl enable-linger",
-    "For POSTERN_ENROLL_TOKEN, HTTPS_PROXY, NO_PROXY or SSL_CERT_FILE: Environment=NAME=VALUE in",
-    "'systemctl --user edit postern'; the service does not see those of your shell.",
-];
-
-/// The unit, with a file of variables or with advice on how to put it in place. The enrolment token is a secret and
-/// belongs in a file of the user's.
-fn of_user(
-    port: u16,
-    server: Option<&ServerUrl>,
-    parsed: &Parsed,
-    environment_file: Option<&str>,
-) -> String {
-    let left_out = [
-        SERVER,
-        ENROLL_TOKEN,
-        NO_OPEN,
-        RESET,
-        PRINT_UNIT,
-        LOG_FORMAT,
-        QUIET,
-        VERBOSE,
-    ];
-    let mut command = command_line(&COMMAND, parsed, &left_out);
-    command.splice(2..2, [port.to_string(), "--no-open".to_owned()]);
-    // It may be the variable's.
-    command.extend(server.map(|server| format!("--server={}", escaped(&server.to_string()))));
-    Unit {
-        description: "postern",
-        scope: UnitScope::User,
-        command,
-        environment_file,
-        drain: Duration::ZERO,
-        waits: false,
-        how: if environment_file.is_some() {
-            &[]
-        } else {
-            &HOW
-        },
-    }
-    .text()
-}
-
-/// Time in which is said whether the server is reached. Default 30 s: a main tunnel has as long.
-const REACHED_WITHIN: Duration = Duration::from_secs(30);
-/// Pause between two looks.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
-
-/// The page's address, and unless `is_quiet` what else a person wants to know. `sites` is where those of the relay in
-/// this process are.
-fn of(running: &Running, sites: Option<&str>, is_quiet: bool) -> String {
+/// Text with the page's address and, unless `is_quiet`, relay and applications. `sites` is the pattern of site
+/// addresses of the built-in relay.
+fn announcement(running: &Running, sites: Option<&str>, is_quiet: bool) -> String {
     let page = format!("Management page: http://{}/\n", running.address());
     if is_quiet {
         return page;
@@ -455,13 +445,13 @@ fn print_reachability(running: &Running, stopped: &Receiver<()>) -> bool {
             None => return false,
         };
         if !line.is_empty() {
-            // A closed standard output is no failure here.
+            // A closed standard output is not a failure here.
             let _ = print(&line);
             return false;
         }
         match stopped.recv_timeout(LOOK_AGAIN) {
             Err(RecvTimeoutError::Timeout) => {}
-            // An error means that nobody can send any more; ending is right then too.
+            // An error means that nobody can send any more: then it ends too.
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return true,
         }
     }

@@ -1,4 +1,4 @@
-//! `postern status`: whether the manager runs, its servers, and what is in force of each application.
+//! `postern status`: the manager's state, its servers, and the active settings of each application.
 
 use std::time::SystemTime;
 
@@ -10,13 +10,12 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::table::WIDE;
 use crate::cli::clock::Zone;
 use crate::cli::columns::{Columns, print_table};
-use crate::cli::failure::{Failure, printable, quoted};
-use crate::cli::failure::{print, print_json};
+use crate::cli::failure::{Failure, print, print_json, printable, quoted};
 use crate::cli::manager_client::{Manager, not_running};
 use crate::cli::serve::data_dir;
 use crate::store::time::{in_words, parse_rfc3339};
 
-/// Shows it; fails where no manager runs.
+/// Prints the status; fails if no manager runs.
 pub(crate) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let manager = Manager::open(&home)?;
@@ -65,7 +64,7 @@ fn print_status(
     print(&apps.iter().filter_map(remark).collect::<String>())
 }
 
-/// `Server: https://relay.example (home): connected`; why where it is not, and what to do.
+/// `Relay: https://relay.example (home): connected`, or the error and a hint.
 fn server_line(server: &Server) -> String {
     let label = server.label.as_deref();
     let label = label.map_or(String::new(), |label| format!(" ({})", printable(label)));
@@ -87,13 +86,13 @@ fn server_line(server: &Server) -> String {
     )
 }
 
-/// Name, state, to whom, until when, and where.
+/// Name, state, access, end time and address.
 fn row(app: &App) -> [String; 5] {
     let [_, status, _, _, access, _, site, name] = app::row(app);
     [name, status, access, until(app), site]
 }
 
-/// When what is in force ends; of what is not connected, when it would.
+/// Active end time, else the saved one.
 fn until(app: &App) -> String {
     if app::is_expired(app) {
         return "expired".to_owned();
@@ -129,7 +128,7 @@ fn remark(app: &App) -> Option<String> {
     Some(format!("{name}: {error}\n"))
 }
 
-/// As the API shows it, without what holds codes: what is shown here is pasted into reports.
+/// Application as in the API, without links that contain codes: this output is pasted into reports.
 fn without_codes(app: &App) -> Value {
     let mut shown = json!(app);
     let connection = shown.get_mut("connection").and_then(Value::as_object_mut);

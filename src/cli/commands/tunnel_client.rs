@@ -1,4 +1,4 @@
-//! `postern tunnel-client URL REMOTE…`: a tunnel for operators and tests, in place of `chisel client`.
+//! `postern tunnel-client URL REMOTE…`: a tunnel for operators and tests, like `chisel client`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::remote::Remote;
 use crate::tunnel::ws::{Endpoint, Header, Proxy, ProxyChoice};
 
-/// The longest time that a flag takes. Default a day.
+/// Upper limit of times in flags. Default a day.
 const LONGEST: Duration = Duration::from_secs(86_400);
 
 /// Keeps the tunnel until a signal, or until it gives up.
@@ -69,7 +69,7 @@ fn settings(parsed: &Parsed) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// As for chisel, so that the password need not stand in the list of processes.
+/// User and password by flag or, as for chisel, by a variable, which hides them from the process list.
 pub(super) fn auth(parsed: &Parsed) -> Option<Zeroizing<String>> {
     let given = parsed.value(&AUTH).or_else(|| environment("AUTH"));
     given.filter(|auth| !auth.is_empty()).map(Zeroizing::new)
@@ -86,7 +86,7 @@ fn host_key(parsed: &Parsed) -> Result<HostKeyCheck, Failure> {
 fn retries(parsed: &Parsed) -> Result<Option<u32>, Failure> {
     match parsed.value(&MAX_RETRY_COUNT) {
         None => Ok(None),
-        // As in chisel, -1 is for ever.
+        // As in chisel, -1 means no limit.
         Some(text) if text == "-1" => Ok(None),
         Some(text) => text.parse().map(Some).map_err(|_| {
             let text = quoted(&text);
@@ -97,7 +97,7 @@ fn retries(parsed: &Parsed) -> Result<Option<u32>, Failure> {
     }
 }
 
-/// The pause between keep-alive requests; none where it is 0.
+/// The pause between keep-alive requests; none if it is 0.
 pub(super) fn keepalive(command: &Command, parsed: &Parsed) -> Result<Option<Duration>, Failure> {
     let pause = time(command, parsed, &KEEPALIVE)?.unwrap_or(client::KEEPALIVE);
     Ok(Some(pause).filter(|pause| !pause.is_zero()))

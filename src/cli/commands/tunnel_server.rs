@@ -1,4 +1,4 @@
-//! `postern tunnel-server`: a tunnel server for operators and tests, in place of `chisel server --reverse`.
+//! `postern tunnel-server`: a tunnel server for operators and tests, like `chisel server --reverse`.
 
 use std::io::Read;
 use std::net::{TcpListener, ToSocketAddrs};
@@ -17,7 +17,7 @@ use crate::store::DataDir;
 use crate::tunnel::server::{Server, Settings, Users};
 use crate::tunnel::ssh::{KeyKind, ServerKey};
 
-/// Where it listens by default, as a chisel server does.
+/// Default listening address, as of a chisel server.
 const DEFAULT_HOST: &str = "0.0.0.0";
 const DEFAULT_PORT: &str = "8080";
 /// Bytes of a users file. Default 1 MiB: some ten thousand users.
@@ -53,12 +53,12 @@ pub(crate) fn serve_clients(parsed: &Parsed) -> Result<(), Failure> {
         log::warn!("no users are set: anybody can connect");
     }
     let announcement = format!("{}Listening on {}\n", shown.concat(), server.address());
-    let ended = serve::until_signal(&announcement, &stopped, || ());
+    let ended = serve::until_signal(&announcement, &stopped);
     server.stop();
     ended
 }
 
-/// On the first address of a name.
+/// Listens on the first address of a name.
 fn bind(listen: &str) -> Result<TcpListener, Failure> {
     let failed = |error: std::io::Error| {
         Failure::operation(format!("cannot listen on {}: {error}", quoted(listen)))
@@ -134,7 +134,7 @@ fn read(path: &str) -> std::io::Result<Zeroizing<Vec<u8>>> {
     Ok(bytes)
 }
 
-/// Kept in the per-user directory, so that clients see the same keys after a restart.
+/// Host keys, kept in the per-user directory so that clients see the same keys after a restart.
 fn host_keys() -> Result<Arc<[ServerKey]>, Failure> {
     let home = serve::data_dir()?;
     let kinds = [

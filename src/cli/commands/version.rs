@@ -1,10 +1,9 @@
-//! `postern version`: the version, and what this build is.
+//! `postern version`: the version and the kind of build.
 
 use serde_json::json;
 
 use crate::cli::args::command::Parsed;
-use crate::cli::failure::Failure;
-use crate::cli::failure::{print, print_json};
+use crate::cli::failure::{Failure, print, print_json};
 
 const NUMBER: &str = env!("CARGO_PKG_VERSION");
 

@@ -1,4 +1,5 @@
-//! Applications: listed, added, changed, removed.
+//! Handlers for applications: list and change them, connect them, read their logs, list names in their databases, and
+//! add temporary shares.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,11 +25,16 @@ use crate::sync::{Thread, spawn};
 
 /// Time for a deleted application's connection to end before the application is removed.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
-/// Time for the server to hear who is let in no more. Default 5 s: a call takes a tenth, and who waits is told either way.
+/// Time for the server to confirm a sign-out. Default 5 s: a call takes a tenth, and the caller is answered either way.
 const FOLLOW_WAIT: Duration = Duration::from_secs(5);
-/// Time for the server to take back the place of a temporary one. Default 500 ms: the program that shared it has 2 s to
-/// end.
+/// Time for the server to release a temporary application. Default 500 ms: the program that shared it has 2 s to end.
 const RELEASE_WAIT: Duration = Duration::from_millis(500);
+/// The longest that a request waits for a change. Default 10 s: less than any client's patience.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// Characters of a name: MySQL and MariaDB take 64.
+const NAME_CAP: usize = 64;
+/// Hexadecimal digits of a lease, as of an identifier.
+const LEASE_LENGTH: usize = 16;
 
 pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
     let apps = core.apps.list().map_err(failed)?;
@@ -64,11 +70,11 @@ pub(super) fn show(core: &Arc<AppState>, request: &Request) -> Answer {
 }
 
 pub(super) fn replace(core: &Arc<AppState>, request: &Request) -> Answer {
-    // Before the body is looked at: of an unknown one nothing else matters.
+    // An unknown identifier is reported before any error in the body.
     core.apps.find(id(request)).map_err(failed)?;
     let mut input = input(core, request)?;
     if core.choice.named.is_some() {
-        // No answer shows what it stays with where the command line names the server.
+        // If the command line names the server, answers do not show the one that it stays with.
         input = input.staying();
     }
     let app = core.apps.replace(id(request), input).map_err(failed)?;
@@ -79,7 +85,7 @@ pub(super) fn replace(core: &Arc<AppState>, request: &Request) -> Answer {
     Ok(Response::ok(with_connection(core, &app)))
 }
 
-/// Another code for an invisible one: nobody comes in with the old one, nor stays.
+/// Renews the code of an invisible application: the old code becomes invalid, and its visitors are disconnected.
 pub(super) fn renew_code(core: &Arc<AppState>, request: &Request) -> Answer {
     let app = core.apps.find(id(request)).map_err(failed)?;
     if !app.invisible {
@@ -92,8 +98,8 @@ pub(super) fn renew_code(core: &Arc<AppState>, request: &Request) -> Answer {
     Ok(Response::ok(with_connection(core, &app)))
 }
 
-/// Ends every visitor's sign-in, and what they have open. 202 where the server has not heard of it: this end follows at
-/// once all the same, and tells it again and again.
+/// Ends the sign-ins and open streams of all visitors. Answers 202 if the server has not confirmed it: this end has
+/// applied it, and repeats the call until the server has too.
 pub(super) fn sign_out(core: &Arc<AppState>, request: &Request) -> Answer {
     let app = core.apps.sign_out(id(request)).map_err(failed)?;
     log::info!("application '{}': all visitors are signed out", app.name);
@@ -104,7 +110,7 @@ pub(super) fn sign_out(core: &Arc<AppState>, request: &Request) -> Answer {
     Ok(Response::data(code, shown))
 }
 
-/// With `release=true` its site's name is released first; where that fails, the application stays.
+/// Removes an application. With `release=true` its site's name is released first; if that fails, the application stays.
 pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
     match request.query("release") {
         None | Some("false") => {}
@@ -131,7 +137,8 @@ fn release_name(core: &AppState, id: &str) -> Result<(), ApiError> {
     })
 }
 
-/// The server that has a place for an application, and the credentials for it; none where it was never connected.
+/// Returns the server that has assigned something to the application, and the credentials for it; none if it was never
+/// connected.
 fn placed(core: &AppState, app: &AppConfig) -> Option<(ServerUrl, Credentials)> {
     let url = core.server_of(app).ok()?;
     app.last_connected_at.as_ref()?;
@@ -141,15 +148,15 @@ fn placed(core: &AppState, app: &AppConfig) -> Option<(ServerUrl, Credentials)> 
     Some((url, known))
 }
 
-/// Ends an application's connection, removes it, and has its place at the server taken back.
+/// Ends an application's connection, removes the application, and releases it at the server.
 pub(super) fn end_and_remove(core: &AppState, id: &str) -> Result<AppConfig, app_store::Error> {
     core.apps.find(id)?;
     if let Some(done) = core.connections.disconnect(id) {
-        // One that takes longer is ended all the same.
+        // A connection that takes longer is ended all the same.
         let _ = done.recv_timeout(DELETE_WAIT);
     }
     let removed = core.apps.remove(id)?;
-    // One that began in between; what begins later finds no application.
+    // Another may have begun in between; a later one finds no application.
     core.connections.disconnect(id);
     core.connections.forget(id);
     core.ends.forget(id);
@@ -163,7 +170,7 @@ pub(super) fn end_and_remove(core: &AppState, id: &str) -> Result<AppConfig, app
     Ok(removed)
 }
 
-/// An application that was connected once has a place at its server.
+/// Releases an application at its server, if it was ever connected.
 fn give_back(core: &AppState, app: &AppConfig) {
     if !core.is_running() {
         return;
@@ -178,8 +185,8 @@ fn give_back(core: &AppState, app: &AppConfig) {
     }
 }
 
-/// A temporary one may have a place before its answer has come, and its process may end next. A server that does not
-/// answer keeps an application that nobody serves.
+/// Releases a temporary application and waits for the answer: this process may end next. Also called if the server's
+/// answer to its setup has not come yet. A server that does not answer keeps an application that nobody serves.
 fn give_back_at_once(core: &AppState, app: &AppConfig, url: ServerUrl) {
     let remote = core.servers.of(url.origin());
     let begun = remote.and_then(|remote| remote.begin_call(false, &never()));
@@ -199,9 +206,6 @@ pub(super) fn parsed(core: &AppState, body: &Value) -> Result<AppInput, ApiError
     AppInput::parse(body, core.choice.insecure).map_err(|invalid| wrong(&invalid))
 }
 
-/// Characters of a name: MySQL and MariaDB take 64.
-const NAME_CAP: usize = 64;
-
 /// Asks the database of an application, or of a draft of one, for names.
 pub(super) fn objects(core: &Arc<AppState>, request: &Request) -> Answer {
     let mut body: Map<String, Value> = request.json()?;
@@ -215,7 +219,7 @@ pub(super) fn objects(core: &Arc<AppState>, request: &Request) -> Answer {
     Ok(Response::ok(names))
 }
 
-/// The database, and the table of it, whose names are asked for.
+/// Database, and table in it, whose names are wanted.
 fn within(body: &mut Map<String, Value>) -> Result<Vec<String>, ApiError> {
     let mut within = Vec::new();
     for field in ["database", "table"] {
@@ -233,7 +237,7 @@ fn within(body: &mut Map<String, Value>) -> Result<Vec<String>, ApiError> {
     Ok(within)
 }
 
-/// The stored one, changed by what else is there; its password is not sent elsewhere.
+/// Returns the stored application with the changes of the body. Its stored password is not sent to another address.
 fn application(core: &AppState, mut body: Map<String, Value>) -> Result<AppConfig, ApiError> {
     let id = body.remove("id");
     let stored = match id.as_ref().map(Value::as_str) {
@@ -255,7 +259,7 @@ fn application(core: &AppState, mut body: Map<String, Value>) -> Result<AppConfi
     }
 }
 
-/// A look at what is there sends no stored password to whoever listens elsewhere.
+/// Error for a stored password that would be sent to another address.
 fn elsewhere(stored: &AppConfig) -> ApiError {
     let why = format!(
         "is saved for {}: enter it again for another address, or save the application first",
@@ -263,9 +267,6 @@ fn elsewhere(stored: &AppConfig) -> ApiError {
     );
     wrong(&Invalid::of("db_pass", why))
 }
-
-/// The longest that a request waits for a change. Default 10 s: less than any client's patience.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 pub(super) fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
     let mut app = core.apps.find(id(request)).map_err(failed)?;
@@ -359,7 +360,7 @@ pub(super) fn changes(core: &Arc<AppState>, request: &Request) -> Answer {
     let (id, after) = (id(request), after(request)?);
     core.apps.find(id).map_err(failed)?;
     let changes = core.connections.changes(id);
-    // Whoever asks before it looks misses none.
+    // Subscribed before the count is read, so that no change is missed.
     let next = changes.next();
     if after == Some(changes.count()) {
         let _ = next.recv_timeout(LONGEST_WAIT);
@@ -382,11 +383,8 @@ pub(super) fn retry(core: &Arc<AppState>, request: &Request) -> Answer {
     Ok(Response::ok(json!({"status": status})))
 }
 
-/// Hexadecimal digits of a lease, as of an identifier.
-const LEASE_LENGTH: usize = 16;
-
-/// Adds one, with its lease for its identifier: the command holds that, and the application goes when it does no more,
-/// however it ended.
+/// Adds a temporary application whose identifier is its lease. A command holds the lease; when it no longer does,
+/// however it ended, the application is removed.
 pub(super) fn add_share(core: &Arc<AppState>, request: &Request) -> Answer {
     let mut body: Value = request.json()?;
     let lease = body.as_object_mut().and_then(|body| body.remove("lease"));
@@ -409,13 +407,13 @@ pub(super) fn add_share(core: &Arc<AppState>, request: &Request) -> Answer {
     Ok(Response::data(201, added.shown()))
 }
 
-/// On a thread of its own, as the system knows no other way to wait for a lock; it ends with the command, or with this
-/// process.
+/// Removes the application when its lease ends. Waits on a thread of its own, because the system has no other way to
+/// wait for a lock.
 fn remove_after(core: &Arc<AppState>, watch: LeaseWatch, id: &str) -> std::io::Result<()> {
     let (core, id) = (Arc::clone(core), id.to_owned());
     spawn(Thread::Share, move || {
         watch.wait_for_end();
-        // It may have been removed before, as a command that ends well does.
+        // A command that ends normally has removed it already.
         if core.apps.find(&id).is_ok_and(|app| app.temporary)
             && let Err(error) = end_and_remove(&core, &id)
         {

@@ -1,7 +1,8 @@
-//! The management API of `postern start`.
+//! The management API of `postern start`: [`mod@routes`] is the table of calls, the other modules have the handlers.
 
 mod answer;
 mod apps;
+mod listeners;
 mod metrics;
 #[cfg(test)]
 #[path = "openapi_tests.rs"]

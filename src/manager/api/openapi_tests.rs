@@ -6,9 +6,8 @@ use schemars::JsonSchema;
 use serde_json::{Value, json};
 
 use super::apps::{Requests, Statements};
-use super::routes::AddRequest;
-use super::routes::Listener;
-use super::routes::{Symbol, Wanted};
+use super::listeners::Listener;
+use super::routes::{AddRequest, Symbol, Wanted};
 use super::servers::{Reset, ResetRequest};
 use crate::api::openapi::{Call, Description};
 use crate::api::{

@@ -1,4 +1,4 @@
-//! The remote servers that the user knows: listed, added, changed, forgotten.
+//! Handlers for remote servers: the list, main tunnels, trust in changed host keys, and reset of credentials.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +17,9 @@ use crate::manager::remote::{Connector, RemoteServer};
 use crate::manager::server_store::CurrentServers;
 use crate::manager::server_url::ServerUrl;
 use crate::store;
+
+/// Time for the connections through the server to end: those that take longer are ended all the same.
+const END_WAIT: Duration = Duration::from_secs(2);
 
 pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
     let view = ServersView::of(core)?;
@@ -67,14 +70,14 @@ fn in_a_word<'a>(class: &str, status: &'a str) -> (&'a str, &'static str) {
     }
 }
 
-/// The server of the connection that an application has, whatever it is to use next.
+/// Server of an application's active connection, whatever it is to use next.
 fn connected_through(core: &AppState, app: &AppConfig) -> Option<ServerUrl> {
     let record = core.connections.find(&app.id)?;
     let url = Some(record.server()).filter(|_| record.state().is_active())?;
     ServerUrl::parse(&url, true).ok()
 }
 
-/// All that is shown of servers, read at one moment.
+/// Data of all servers, read at one moment.
 struct ServersView<'a> {
     core: &'a AppState,
     servers: CurrentServers<'a>,
@@ -106,7 +109,7 @@ impl<'a> ServersView<'a> {
         })
     }
 
-    /// Servers of the list, of the applications, and the one of all.
+    /// Servers of the list and of the applications, and the default.
     fn origins(&self) -> Vec<ServerUrl> {
         let kept = self.servers.list.all();
         let kept = kept.filter_map(|(_, known)| ServerUrl::parse(&known.url, true).ok());
@@ -149,7 +152,8 @@ impl<'a> ServersView<'a> {
         }
     }
 
-    /// Where its main tunnel is; before there is one, where its applications are; why, and what to try.
+    /// Returns its status, error and hint: those of its main tunnel or, before there is one, of the connections through
+    /// it.
     fn status(
         &self,
         origin: &str,
@@ -192,10 +196,8 @@ impl<'a> ServersView<'a> {
     }
 }
 
-/// Time for the connections through the server to end: those that take longer are ended all the same.
-const END_WAIT: Duration = Duration::from_secs(2);
-
-/// Only a key that a tunnel has just refused can be trusted: nothing else is beside the old one on the page.
+/// Trusts a changed host key. Only a key that a tunnel has just refused is accepted: the page shows no other next to
+/// the old one.
 pub(super) fn trust(core: &Arc<AppState>, request: &Request) -> Answer {
     let trust: Trust = request.json()?;
     let (server, fingerprint) = (&trust.server, &trust.fingerprint);
@@ -233,8 +235,8 @@ pub(super) fn tunnels(core: &Arc<AppState>, _: &Request) -> Answer {
     Ok(Response::ok(shown))
 }
 
-/// A main tunnel as it is shown; none where it is not set up. One of a revoked connector hears only that its password is
-/// refused; the applications were told why.
+/// Returns a main tunnel for the API; none if it is not set up. The tunnel of a revoked connector only learns that its
+/// password is refused, so the reason comes from the applications' calls.
 pub(crate) fn main_tunnel(core: &AppState, server: &RemoteServer) -> Option<MainTunnel> {
     let mut shown = server.snapshot().main.as_ref()?.shown(&server.origin);
     let is_refused = shown.error_class.as_deref() == Some(ErrorClass::WrongPassword.code());
@@ -251,7 +253,7 @@ pub(crate) fn main_tunnel(core: &AppState, server: &RemoteServer) -> Option<Main
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ResetRequest {
-    /// Its URL; only the origin counts.
+    /// URL of the server; only its origin counts.
     server: String,
     /// True to end the connections through it first.
     #[serde(default)]
@@ -268,8 +270,8 @@ pub(super) struct Reset {
     server: String,
 }
 
-/// Forgets the credentials of one server, ends what uses them, and leaves host keys as they are: a key has its own
-/// question, and who is asked two at once reads neither.
+/// Deletes the credentials of one server and ends the connections that use them. Host keys stay: trusting one is a
+/// separate question.
 pub(super) fn reset(core: &Arc<AppState>, request: &Request) -> Answer {
     let wanted: ResetRequest = request.json()?;
     // A known server was allowed once, whatever is allowed now.
@@ -301,8 +303,8 @@ fn unknown(origin: &str) -> ApiError {
     ))
 }
 
-/// Ends the connections through a server, and answers which of them were under way; what has failed is forgotten too,
-/// as its reason is none any more.
+/// Ends the connections through a server and returns the identifiers of the active ones. Failed ones are forgotten too,
+/// because their reason no longer applies.
 fn end_connections(
     core: &AppState,
     origin: &str,

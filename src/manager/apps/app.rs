@@ -1,4 +1,4 @@
-//! An application, as it is stored and as the API shows it. What a client sends becomes one by
+//! An application as it is stored and as the API shows it, and the name of its site. A client's input becomes one by
 //! [`AppInput`](super::app_input::AppInput).
 
 use std::fmt;
@@ -7,8 +7,7 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::fields::FIELDS;
-use super::fields::{Effect, Field, Kind, Uses};
+use super::fields::{Effect, FIELDS, Field, Kind, Uses};
 use super::protocol::Protocol;
 use crate::api::App;
 use crate::limits::APP_NAME;
@@ -19,8 +18,25 @@ use crate::store::{Ends, from_json, random};
 
 pub use super::fields::AppConfig;
 
+/// First words of generated site names. Two words and a number can be read out over a telephone.
+const FIRST: [&str; 32] = [
+    "amber", "bold", "brave", "bright", "calm", "clear", "clever", "cool", "coral", "early",
+    "fair", "fresh", "gentle", "golden", "green", "happy", "jolly", "keen", "kind", "light",
+    "lucky", "merry", "neat", "noble", "quick", "quiet", "silver", "smart", "sunny", "swift",
+    "warm", "wise",
+];
+/// Second words of generated site names.
+const SECOND: [&str; 32] = [
+    "badger", "beaver", "cedar", "comet", "crane", "dolphin", "eagle", "falcon", "fern", "finch",
+    "fox", "harbour", "hare", "heron", "lake", "lynx", "maple", "meadow", "otter", "owl", "panda",
+    "pine", "raven", "river", "robin", "seal", "spruce", "swan", "tiger", "trout", "willow",
+    "wren",
+];
+/// Count of numbers after the words, from 100 on.
+const NUMBERS: u64 = 900;
+
 impl AppConfig {
-    /// As answers show it, without its connection: a bool stands for each secret.
+    /// Returns it for answers, without its connection and with a bool in place of each secret.
     pub(crate) fn shown(&self) -> App {
         from_json(&self.to_json()).expect("it has the members of an application")
     }
@@ -68,12 +84,12 @@ impl AppConfig {
         self.display_name.as_ref().unwrap_or(&self.name)
     }
 
-    /// The server that it names, or stays with.
+    /// Server that it names, or stays with.
     fn connects_through(&self) -> Option<&String> {
         self.server.as_ref().or(self.used_server.as_ref())
     }
 
-    /// This one, with the settings of `saved` that apply to a running connection at once.
+    /// Returns this one with the settings of `saved` that apply to a running connection at once.
     pub fn with_terms_of(&self, saved: &Self) -> Self {
         let mut terms = self.clone();
         for field in FIELDS.iter().filter(|field| field.effect == Effect::AtOnce) {
@@ -100,7 +116,7 @@ impl AppConfig {
         self.expired.is_some() && self.expired == self.expires
     }
 
-    /// When it ends; `None` if it does not by itself.
+    /// End time; `None` without one.
     pub(crate) fn expiry(&self, ends: &Ends, now: Clocks) -> Option<Expiry> {
         Some(ends.at(&self.id, self.expires.as_ref()?, now))
     }
@@ -149,35 +165,19 @@ impl fmt::Debug for AppConfig {
     }
 }
 
-/// Two of these and a number make a name that can be read out over a telephone.
-const FIRST: [&str; 32] = [
-    "amber", "bold", "brave", "bright", "calm", "clear", "clever", "cool", "coral", "early",
-    "fair", "fresh", "gentle", "golden", "green", "happy", "jolly", "keen", "kind", "light",
-    "lucky", "merry", "neat", "noble", "quick", "quiet", "silver", "smart", "sunny", "swift",
-    "warm", "wise",
-];
-const SECOND: [&str; 32] = [
-    "badger", "beaver", "cedar", "comet", "crane", "dolphin", "eagle", "falcon", "fern", "finch",
-    "fox", "harbour", "hare", "heron", "lake", "lynx", "maple", "meadow", "otter", "owl", "panda",
-    "pine", "raven", "river", "robin", "seal", "spruce", "swan", "tiger", "trout", "willow",
-    "wren",
-];
-/// Numbers behind them, from 100 on.
-const NUMBERS: u64 = 900;
-
-/// A name that nobody chose: two words and three digits.
-pub(super) fn draw() -> String {
-    from(random::bytes())
+/// Draws a site name: two words and three digits.
+pub(super) fn draw_site_words() -> String {
+    site_words(random::bytes())
 }
 
-/// The one of this text: it tells nobody the text.
-pub(super) fn of(text: &str) -> String {
+/// Derives a site name from a text, which it does not reveal.
+pub(super) fn site_words_of(text: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, format!("site {text}").as_bytes());
     let bytes = digest.as_ref().first_chunk();
-    from(*bytes.expect("a SHA-256 digest has 32 bytes"))
+    site_words(*bytes.expect("a SHA-256 digest has 32 bytes"))
 }
 
-fn from([first, second, number @ ..]: [u8; 10]) -> String {
+fn site_words([first, second, number @ ..]: [u8; 10]) -> String {
     let number = u64::from_be_bytes(number) % NUMBERS + 100;
     let word = |words: [&'static str; 32], drawn: u8| {
         let at = usize::from(drawn) % words.len();
@@ -186,13 +186,12 @@ fn from([first, second, number @ ..]: [u8; 10]) -> String {
     format!("{}-{}-{number}", word(FIRST, first), word(SECOND, second))
 }
 
-/// The wish for the site's name that the server is told; none leaves it to the server, which makes one of what the
-/// application is called.
+/// Returns the site name to ask the server for; without one, the server makes a name from the application's.
 pub fn site_wish(app: &AppConfig) -> Option<String> {
     if app.site_name.is_some() {
         return app.site_name.clone();
     }
-    // One that was added by an earlier version keeps the name that it has.
+    // An application from an earlier version has no words and keeps its name.
     let words = app.site_words.as_ref()?;
     let called = app.called();
     let label = names::label(called);
@@ -201,11 +200,11 @@ pub fn site_wish(app: &AppConfig) -> Option<String> {
     }
     let is_fine = names::check(&label).is_ok();
     let longer = (!is_fine).then(|| format!("{label}-{words}"))?;
-    // Not even with a suffix is a reserved word a name.
+    // A reserved word stays invalid with a suffix.
     Some(names::check(&longer).map_or_else(|_| words.clone(), |()| longer))
 }
 
-/// The name that its owner wished for, where the site at this address has another one.
+/// Returns the preferred site name if the site at this address has another one.
 pub fn another_name(app: &AppConfig, site_url: &str) -> Option<String> {
     let called = app.called();
     let chosen = || Some(names::label(called)).filter(|_| !is_default_name(called));
@@ -281,7 +280,7 @@ mod tests {
         }
     }
 
-    /// Whatever the clock says to the next process.
+    /// The clock of a later process does not matter.
     #[test]
     fn what_has_expired_stays_over_until_it_is_prolonged() {
         let (ends, hour) = (Ends::default(), Duration::from_secs(3600));
@@ -312,7 +311,8 @@ mod tests {
 
     #[test]
     fn what_is_drawn_is_a_name_and_another_one_each_time() {
-        let drawn: std::collections::BTreeSet<String> = (0..50).map(|_| draw()).collect();
+        let drawn: std::collections::BTreeSet<String> =
+            (0..50).map(|_| draw_site_words()).collect();
         assert!(drawn.len() > 45);
         for name in drawn {
             assert_eq!(names::check(&name), Ok(()), "{name}");

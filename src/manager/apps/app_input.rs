@@ -4,10 +4,8 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use super::app;
-use super::app::AppConfig;
-use super::fields::FIELDS;
-use super::fields::{Field, Kind};
+use super::app::{self, AppConfig};
+use super::fields::{FIELDS, Field, Kind};
 use super::reader;
 pub use super::reader::Invalid;
 use crate::store::time::rfc3339;
@@ -66,7 +64,7 @@ impl AppInput {
         let now = rfc3339(SystemTime::now());
         AppConfig {
             id: random::hex(&random::bytes::<8>()),
-            site_words: Some(app::draw()),
+            site_words: Some(app::draw_site_words()),
             created_at: now.clone(),
             updated_at: now,
             ..self.app
@@ -85,12 +83,11 @@ impl AppInput {
         )
     }
 
-    /// A new application that is never stored, with the identifier that its user wants; its site's words are the same
-    /// for the same identifier.
+    /// A new temporary application with this identifier. The words for its site's name depend on the identifier only.
     pub(crate) fn into_temporary(self, id: &str) -> AppConfig {
         AppConfig {
             id: id.to_owned(),
-            site_words: Some(app::of(id)),
+            site_words: Some(app::site_words_of(id)),
             temporary: true,
             ..self.into_new()
         }
@@ -106,7 +103,7 @@ impl AppInput {
         self.kept.iter().any(|field| field.name == name)
     }
 
-    /// `old` with its fields, but those that it keeps.
+    /// Returns `old` with the fields of this input, except those that are kept.
     fn over(&self, old: &AppConfig) -> AppConfig {
         let mut app = old.clone();
         for field in FIELDS.iter().filter(|field| !self.keeps(field.name)) {
@@ -118,11 +115,11 @@ impl AppInput {
         app
     }
 
-    /// The application in place of `old`.
+    /// Returns the application that replaces `old`.
     pub fn replacing(self, old: &AppConfig) -> AppConfig {
         let mut app = self.over(old);
         let server = app.server.take();
-        // Answers show the one that it stays with, and a client sends back what it was shown.
+        // Answers show the server that it stays with, and a client may send that back.
         let server = server.filter(|server| Some(server) != old.used_server.as_ref());
         let moves = self.moves || (server.is_some() && server != old.server);
         AppConfig {

@@ -16,10 +16,10 @@ pub const MAX_APPS: usize = crate::limits::APPLICATIONS;
 const FILE: &str = ".apps";
 const PURPOSE: &str = "postern applications 1";
 
-/// The list on disk, of which nothing is kept in memory, as other processes write it too; and the temporary
-/// applications of this process, of which nothing is on disk.
+/// The stored list, read from disk each time because other processes write it too, and the temporary applications of
+/// this process, which are only in memory.
 pub struct AppStore {
-    /// None where every application is a temporary one.
+    /// None if all applications are temporary.
     file: Option<JsonFile<AppList>>,
     temporary: Mutex<Vec<AppConfig>>,
 }
@@ -38,7 +38,7 @@ impl AppStore {
         }
     }
 
-    /// A list of which nothing is stored.
+    /// A list of temporary applications only.
     pub fn in_memory() -> Self {
         Self {
             file: None,
@@ -72,7 +72,7 @@ impl AppStore {
         self.insert(draft.into_new(), is_named)
     }
 
-    /// Adds one that is never stored, with this identifier. Where its name is another's, it gets a number behind it.
+    /// Adds a temporary application with this identifier. If its name is taken, it gets a number.
     pub fn add_temporary(&self, draft: AppInput, id: &str) -> Result<AppConfig, Error> {
         self.insert(draft.into_temporary(id), false)
     }
@@ -114,8 +114,8 @@ impl AppStore {
         })
     }
 
-    /// Notes that an application was connected now; `through` is the URL of the server that it stays with, where it
-    /// names none.
+    /// Notes that an application was connected now; `through` is the URL of the server that it stays with if it names
+    /// none.
     pub fn connected(&self, id: &str, through: Option<&str>) -> Result<(), Error> {
         self.change(|apps| {
             let app = place(apps, id)?;
@@ -129,7 +129,7 @@ impl AppStore {
         })
     }
 
-    /// The application, with a code where it needs one.
+    /// Returns the application, with a code if it needs one.
     pub fn with_code(&self, app: AppConfig) -> Result<AppConfig, Error> {
         if !app.invisible || app.code.is_some() {
             return Ok(app);
@@ -153,7 +153,7 @@ impl AppStore {
         })
     }
 
-    /// Whoever has signed in to an application is signed in no more.
+    /// Signs all visitors of an application out.
     pub fn sign_out(&self, id: &str) -> Result<AppConfig, Error> {
         self.change(|apps| {
             let place = place(apps, id)?;
@@ -162,7 +162,7 @@ impl AppStore {
         })
     }
 
-    /// Notes that this end of an application has come, where it is still the end that it was given.
+    /// Notes that an application has expired, if this is still its end time.
     pub fn mark_expired(&self, id: &str, expires: &str) -> Result<(), Error> {
         self.change(|apps| {
             let place = place(apps, id)?;
@@ -199,7 +199,7 @@ fn place<'a>(apps: &'a mut [AppConfig], id: &str) -> Result<&'a mut AppConfig, E
         .ok_or_else(|| unknown(id))
 }
 
-/// The application under a name that no other one has: one that was given is refused, another gets a number.
+/// Returns the application with a unique name: a taken name is an error if it was given, else it gets a number.
 fn named_alone(apps: &[AppConfig], app: AppConfig, is_named: bool) -> Result<AppConfig, Error> {
     let is_taken = |name: &String| {
         let mut others = apps.iter().filter(|other| other.id != app.id);

@@ -1,6 +1,6 @@
 //! The table of an application's fields. Everything that lists fields comes from it: the members of [`AppConfig`], the
-//! reader of requests, answers, pending changes, flags and their help, `app show`, export and import, the schemas of the
-//! API and the form's limits. A new field is a row here and its use.
+//! reader of requests, answers, pending changes, flags and their help, `app show`, export and import, the schemas of
+//! the API and the form's limits. A new field is a row here and its use.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub const OWN: [&str; 8] = [
 /// Makes members, lists and matches of the rows `name: type [how it is stored] = field`, in the order of the help.
 macro_rules! fields {
     ($($(#[doc = $about:literal])+ $name:ident: $type:ty [$($stored:tt)*] = $field:expr;)*) => {
-        /// One application of the user.
+        /// An application of the user.
         #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
         pub struct AppConfig {
             /// 16 hexadecimal digits, made here.
@@ -42,34 +42,34 @@ macro_rules! fields {
                 #[serde($($stored)*)]
                 pub $name: $type,
             )*
-            /// If it names no server: the URL of the one that it was last connected through, with which it stays.
+            /// URL of the server that it was last connected through, and stays with if it names none.
             #[serde(default)]
             pub used_server: Option<String>,
-            /// The code of an invisible one, made when it is first needed; stable until it is renewed.
+            /// Code of an invisible application, made when it is first needed; stable until it is renewed.
             #[serde(default)]
             pub code: Option<Zeroizing<String>>,
-            /// The end time that has passed: it is over until it is given another one.
+            /// End time that has passed; it stays expired until it gets another one.
             #[serde(default, rename = "lapsed")]
             pub expired: Option<String>,
             /// Site name used if its name is not usable; chosen when it was added.
             #[serde(default)]
             pub site_words: Option<String>,
-            /// How often everybody was signed out: another number ends all sign-ins and open streams.
+            /// Number of times that all visitors were signed out: a new number ends all sign-ins and open streams.
             #[serde(default)]
             pub signed_out: u64,
-            /// RFC 3339, in UTC, as the two that follow.
+            /// Creation time; RFC 3339 in UTC, like the next two.
             #[serde(default)]
             pub created_at: String,
-            /// When it was last changed by the user.
+            /// Time of the user's last change.
             #[serde(default)]
             pub updated_at: String,
-            /// When it was last connected.
+            /// Time of the last connect.
             #[serde(default)]
             pub last_connected_at: Option<String>,
             /// True if it lasts as long as the command that shares it; it is never stored.
             #[serde(skip)]
             pub temporary: bool,
-            /// True if its site must have the wished name: said with a connect, and never stored.
+            /// True if its site must have the preferred name: set by a connect, never stored.
             #[serde(skip)]
             pub site_name_required: bool,
         }
@@ -120,8 +120,8 @@ fields! {
         .edited("address", "ADDRESS", "target: PORT, HOST, HOST:PORT or a URL");
     /// Port, never 0
     port: u16 [] = Field::new(Kind::Port).operand("PORT");
-    /// Its own server; if none is set, the one that it was connected through. Null if the default or the command line's
-    /// server applies
+    /// URL of its own server; without one, of the server that it was connected through. Null if the default or the
+    /// command line's server applies
     server: Option<String> [default] = Field::new(Kind::Server).effect(Effect::Combined)
         .flag("server", "URL", "relay (default: the one that 'postern start' uses)")
         .beside("enroll-token", "TOKEN", "enrolment token, which registers this machine at the relay. Other users can see \
@@ -222,10 +222,6 @@ pub fn is_own(name: &str) -> bool {
     OWN.contains(&name) || secret.is_some_and(|field| field.kind == Kind::Secret)
 }
 
-#[cfg(test)]
-#[path = "fields_tests.rs"]
-pub(in crate::manager) mod tests;
-
 type Text = &'static str;
 
 /// A field that the user sets.
@@ -237,7 +233,7 @@ pub struct Field {
     pub kind: Kind,
     /// True if the page's form sends it only where it has changed: a PUT without it keeps it.
     pub if_changed: bool,
-    /// When a change reaches a connected application.
+    /// Time at which a change reaches a connected application.
     pub effect: Effect,
     /// Protocols that it is for.
     pub uses: Uses,
@@ -286,7 +282,7 @@ pub enum Kind {
     Grants,
 }
 
-/// When a change reaches a connected application.
+/// Time at which a change reaches a connected application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// At once.
@@ -445,7 +441,7 @@ impl Field {
         self
     }
 
-    /// Its flags.
+    /// Returns its flags.
     pub fn all_flags(&self) -> impl Iterator<Item = &FieldFlag> {
         self.flags.iter().flatten()
     }
@@ -455,7 +451,7 @@ impl Field {
         matches!(self.kind, Kind::Networks | Kind::Grants)
     }
 
-    /// Name of it on the command line.
+    /// Name on the command line.
     pub fn on_the_command_line(&self) -> String {
         let mut flags = self.all_flags();
         match flags.find(|flag| flag.sets != Sets::Nothing) {
@@ -465,3 +461,7 @@ impl Field {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "fields_tests.rs"]
+pub(in crate::manager) mod tests;

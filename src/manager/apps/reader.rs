@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use super::fields::Kind;
-use super::fields::{self, FIELDS};
+use super::fields::{self, FIELDS, Kind};
 use super::protocol::Protocol;
 use crate::gateway::{TARGETS_HOST, VISITORS_HOST};
 use crate::manager::server_url::ServerUrl;
@@ -219,7 +218,7 @@ fn meaning(kind: Kind, text: String, insecure: bool) -> Result<String, String> {
         Kind::HostHeader if !is_host_header(&text) => {
             "must be 'visitor', 'target', or a host name with optional scheme and port"
         }
-        // As it stands in a request, so that a link is made of it as it is.
+        // In the form of a request line, so that links contain it unchanged.
         Kind::Path if !is_path() || !text.bytes().all(|byte| byte.is_ascii_graphic()) => {
             "must begin with one / and contain only ASCII without spaces"
         }

@@ -1,15 +1,15 @@
 //! The work of one connection's thread: the connect sequence, the wait for the stop signal, and giving all back.
 //!
 //! ```text
-//! [web client] ─ 1 quick-setup ─ 2 save credentials ─ 3 main tunnel ─ 4 app tunnel ─ 5 its signal ─ 6, 7 result ─ 8 wait
-//!       │    ▲         └────── the stop signal ends each wait at once ──────┴─────────────┤
-//!       │    └───────── the server does not know the tunnel's user any more ──────────────┤
-//!       └─────────────────────────────────────────────────────────────────────────────────┘
+//! [web client] ─ 1 quick-setup ─ 2 save credentials ─ 3 main tunnel ─ 4 app tunnel ─ 5 its signal ─ 6, 7 result ─ 8
+//! wait │    ▲         └────── the stop signal ends each wait at once ──────┴─────────────┤ │    └───────── the server
+//! does not know the tunnel's user any more ──────────────┤
+//! └─────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! That is one round, with the specification's five calls; [`sequence`](super::sequence) has the steps 1 to 6. What is to
-//! be connected whenever the program runs, or was connected since it started, is tried for ever; what a user connected
-//! for the first time is not.
+//! This is one round, with the specification's five calls; [`sequence`](super::sequence) has the steps 1 to 6. An
+//! application with autoconnect, or one that was connected since the program started, is retried without end; a first
+//! connect that fails is not retried.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,14 +17,11 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, at, never, select};
 
 use super::error::{ConnectError, Ended};
-use super::map::NewConnection;
-use super::map::is_of_server;
+use super::map::{NewConnection, is_of_server};
 use super::record::ConnectionOwner;
 use super::relays::RelayWatch;
 use super::sequence::{ConnectionWork, HeldResources};
-use super::state::Step;
-use super::state::{ConnectResult, EXPIRED, EXTEND};
-use super::state::{ConnectionState, Event};
+use super::state::{ConnectResult, ConnectionState, EXPIRED, EXTEND, Event, Step};
 use super::status::Awaited;
 use super::terms::Applied;
 use super::watch::{HealthWatch, WatchEnd};
@@ -39,11 +36,10 @@ use crate::tunnel::group::TunnelGroup;
 /// Time for an earlier connection of the same application to give back what it held: closing a tunnel takes a second at
 /// most, ending a web client two.
 const PREDECESSOR_WAIT: Duration = Duration::from_secs(4);
-/// The least time from one sequence to the next, where the server turns the tunnel away: the same as between two
-/// attempts of a tunnel that is refused.
+/// Minimum time from one sequence to the next if the server rejects the tunnel, as between two attempts of such a
+/// tunnel.
 const SEQUENCE_PAUSE: Duration = Duration::from_secs(10);
-/// Pause if the tunnel found another server at its port, or none: this machine's relay has moved, and nobody
-/// has turned anything away.
+/// Pause if the tunnel found another server at its port, or none: this machine's relay has moved and rejected nothing.
 const MOVED_PAUSE: Duration = Duration::from_secs(1);
 
 /// The pause after the first round that failed: the round itself took some ten, unless it was refused.
@@ -73,7 +69,7 @@ pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionSt
     })
 }
 
-/// Connects what goes through the server with this origin, and is to go through another now, anew.
+/// Reconnects the applications that are connected through the server with this origin but now use another.
 pub(crate) fn leave(core: &Arc<AppState>, origin: &str) {
     for id in core.connections.through(origin).into_keys() {
         let Ok(app) = core.apps.find(&id) else {
@@ -93,7 +89,8 @@ pub(crate) fn leave(core: &Arc<AppState>, origin: &str) {
     }
 }
 
-/// Does the work and waits for the stop signal. `predecessor` is closed when the application's earlier connection is over.
+/// Does the work and waits for the stop signal. `predecessor` is closed when the application's earlier connection is
+/// over.
 fn run(
     core: &Arc<AppState>,
     record: &ConnectionOwner,
@@ -102,7 +99,7 @@ fn run(
 ) {
     let _fail_on_panic = FailOnPanic(record);
     if let Some(predecessor) = predecessor {
-        // One that takes longer loses its tunnel to this one.
+        // A predecessor that takes longer loses its tunnel to this connection.
         let _ = predecessor.recv_timeout(PREDECESSOR_WAIT);
     }
     let mut rounds = Rounds::new();
@@ -128,13 +125,13 @@ fn run(
             break;
         }
     }
-    // Its server may be none that the application names now.
+    // The application may use another server by now.
     if record.is_stopped() {
         core.retire_unused_main_tunnels();
     }
 }
 
-/// True if a tunnel is not up since its server is not where it was.
+/// True if a tunnel is down because its server may have moved.
 fn has_moved(tunnel: &TunnelGroup) -> bool {
     tunnel.snapshot().error.is_some_and(|failure| {
         !matches!(
@@ -144,7 +141,7 @@ fn has_moved(tunnel: &TunnelGroup) -> bool {
     })
 }
 
-/// A connection whose thread panics has failed; one that has ended otherwise is not changed by this.
+/// Marks a connection as failed when its thread panics; does nothing if it has ended otherwise.
 struct FailOnPanic<'a>(&'a ConnectionOwner);
 
 impl Drop for FailOnPanic<'_> {
@@ -169,7 +166,7 @@ impl Rounds {
         }
     }
 
-    /// A round has succeeded: the next failure is a new one.
+    /// Called when a round has succeeded: the next failure is a new one.
     fn reset(&mut self) {
         self.pauses.reset();
         self.last_error.clear();
@@ -188,13 +185,13 @@ impl Rounds {
     }
 }
 
-/// The pauses between tries of which there is no last.
+/// Pauses between endless retries.
 fn pauses() -> Pauses {
     Pauses::new(FIRST_PAUSE, LONGEST_PAUSE)
 }
 
 impl ConnectionWork<'_> {
-    /// One round; gives back what it held. None at the stop signal.
+    /// Runs one round and gives back what it held. Returns the error; none after the stop signal.
     fn round(&self, rounds: &mut Rounds) -> Option<ConnectError> {
         let mut held = HeldResources::default();
         self.record.set_recording(&self.app, &self.core.audit);
@@ -210,7 +207,7 @@ impl ConnectionWork<'_> {
         }
     }
 
-    /// A round has failed; answers what the next one waits for, where there is to be one.
+    /// Called when a round has failed; returns the event that the next one waits for, if there is to be one.
     fn fail(&self, rounds: &mut Rounds, error: ConnectError) -> Option<Awaited> {
         let pause = self.comes_back().then(|| rounds.pause());
         self.log_failure(rounds, &error);
@@ -242,9 +239,9 @@ impl ConnectionWork<'_> {
         log::log!(level, "application '{}': {line}", self.app.name);
     }
 
-    /// Waits for what the next round waits for; false when the stop signal came first.
+    /// Waits for the event that begins the next round; false if the stop signal came first.
     fn wait_for(&self, awaited: Awaited) -> bool {
-        // Its owner lives while somebody waits for a change of the credentials.
+        // The server's owner stays alive while somebody waits for a change of the credentials.
         let (due, url) = match awaited {
             Awaited::Moment(moment) => (at(moment), None),
             Awaited::Change => (never(), self.core.server_of(&self.app).ok()),
@@ -268,7 +265,7 @@ impl ConnectionWork<'_> {
         autoconnect || self.core.connections.was_connected(&self.app.id)
     }
 
-    /// Ends with the stop signal, or with a step that fails.
+    /// Connects and serves until the stop signal, or until a step fails.
     fn keep_connected(
         mut self,
         held: &mut HeldResources,
@@ -296,9 +293,9 @@ impl ConnectionWork<'_> {
                 "application '{}': {what}; asking the server again",
                 self.app.name
             );
-            // Its words are shown until the next step begins.
+            // The tunnel's error is shown until the next step begins.
             self.record.change().apply_event(Event::TunnelLost);
-            // All but the web client is given back.
+            // Everything except the web client is given back.
             (held.tunnel, held.port) = (None, None);
             self.pause(pause.saturating_sub(begun.elapsed()))?;
         }
@@ -319,12 +316,12 @@ impl ConnectionWork<'_> {
                 self.app.name
             );
         }
-        // The saved one is as new now.
+        // The saved server is current now.
         self.record.change().is_saving_server = false;
     }
 
-    /// The URL of the server that it stays with from now on, where it names none and did not before: the relay on this
-    /// machine only stands in for one.
+    /// Returns the URL of the server that it stays with from now on, if it names none and this is new. It never stays
+    /// with the relay on this machine, which only serves while there is no other server.
     fn stays_with(&self) -> Option<String> {
         let server = self.core.server_of(&self.app).ok()?;
         let origin = server.origin();
@@ -340,8 +337,8 @@ impl ConnectionWork<'_> {
         used
     }
 
-    /// Step 8; also ends when the server takes the tunnel no more, or has assigned something else. What else happens to
-    /// it, it mends by itself.
+    /// Step 8. Also returns when the server rejects the tunnel or has assigned something else; the tunnel recovers from
+    /// other failures by itself.
     fn serve(
         &mut self,
         held: &mut HeldResources,
@@ -362,7 +359,7 @@ impl ConnectionWork<'_> {
                     Ok(Applied::Pending(again)) => pending = Some(again),
                     Ok(Applied::Moved) => return self.still_wanted(),
                     Err(ended) => {
-                        // It was connected until now.
+                        // The connection was up until now.
                         self.record.change().apply_event(Event::TunnelLost);
                         return Err(ended);
                     }

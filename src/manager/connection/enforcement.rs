@@ -21,7 +21,7 @@ pub(crate) struct Enforcement {
     pub(crate) code: Option<Zeroizing<String>>,
     /// True if this end asks for it.
     pub(crate) asks_here: bool,
-    /// The link that carries it, for the owner; empty where there is none. A secret.
+    /// Link with the code, for the owner; empty if there is none. A secret.
     pub(crate) auth_url: String,
     /// Number of the sign-ins: those made under another number are invalid.
     pub(crate) generation: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Enforcement {
 }
 
 impl Enforcement {
-    /// By what a server has answered to a call for `app`; an error where nobody sees to something.
+    /// Decides by a server's answer to a call for `app`; an error if nobody can enforce a setting.
     pub(crate) fn of(app: &AppConfig, setup: &Setup) -> Result<Self, ConnectError> {
         if app.allow.is_empty() || setup.has_in_force("allow") {
             Self::at_home(app, setup)
@@ -39,7 +39,7 @@ impl Enforcement {
         }
     }
 
-    /// The part of it that is this end's, whatever the server sees to.
+    /// Returns the part that this end enforces, whatever the server enforces.
     pub(super) fn at_home(app: &AppConfig, setup: &Setup) -> Result<Self, ConnectError> {
         let nothing = Self {
             code: None,
@@ -70,11 +70,11 @@ fn not_enforced() -> ConnectError {
         .hint("connect it through a postern relay, or allow every network")
 }
 
-/// The code, and the link that carries it.
+/// Returns the code, and the link that contains it.
 fn code(app: &AppConfig, setup: &Setup) -> Option<(Zeroizing<String>, Option<String>)> {
     if setup.is_of_relay() {
         let code = app.code.clone()?;
-        // Of the site's own address, whatever the answer names: the code is nobody else's.
+        // Below the site's own address, whatever the answer names: no other server may learn the code.
         let url = setup.own_auth_url(&code);
         return Some((code, url));
     }

@@ -1,9 +1,9 @@
-//! Why a connection's work did not reach its end.
+//! Errors of a connection's work.
 
 use crate::api::ErrorClass;
 use crate::net::in_words;
 
-/// Why the sequence did not reach its end.
+/// Reason that the connect sequence ended early.
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// The stop signal was given.
@@ -18,12 +18,12 @@ impl From<ConnectError> for Ended {
     }
 }
 
-/// Why a step failed.
+/// Failure of a step.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectError {
     /// Message, in the specification's words if it has any.
     pub(crate) error: String,
-    /// Its kind, where no tunnel tells it.
+    /// Kind of failure, unless a tunnel tells it.
     pub(crate) class: Option<ErrorClass>,
     /// True if it came from waiting for a tunnel, which knows more.
     pub(crate) is_of_tunnel: bool,
@@ -43,7 +43,7 @@ impl ConnectError {
         }
     }
 
-    /// One of this machine.
+    /// Returns a failure of this machine.
     pub(crate) fn local(error: impl Into<String>) -> Self {
         Self::new(ErrorClass::Local, error)
     }

@@ -1,4 +1,5 @@
-//! The active connections: a guarded map, one entry an application, each with a thread of its own.
+//! The active connections: a guarded map with one entry per application, each with a thread of its own. Beside them are
+//! the outages of servers, for the log, and the servers' tunnel addresses.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -9,8 +10,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
 use super::error::ConnectError;
 use super::record::{ConnectionOwner, ConnectionRecord, RecordNumbers};
-use super::state::{ConnectResult, HostKey};
-use super::state::{ConnectionState, Event};
+use super::state::{ConnectResult, ConnectionState, Event, HostKey};
 use crate::api::{ErrorClass, Whose};
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Setup;
@@ -19,8 +19,13 @@ use crate::sync::{Changes, Mutex, MutexGuard};
 use crate::tunnel::client::Pauses;
 use crate::tunnel::ws::Endpoint;
 
-/// Connections at once, with those that wait for their next round: each holds a tunnel and some threads.
+/// Maximum number of connections, including those that wait for their next round: each holds a tunnel and some threads.
 pub const MAX_ACTIVE: usize = crate::limits::CONNECTED;
+/// Pause before the first question for a missed server's address, and after it. Default 10 s: most restarts are over by
+/// then.
+const FIRST_PAUSE: Duration = Duration::from_secs(10);
+/// Longest pause between such questions. Default 60 s: one call a minute is little to a server.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// All connections of a process.
 #[derive(Default)]
@@ -35,7 +40,7 @@ struct ConnectionMap {
     active: HashMap<String, Arc<ConnectionRecord>>,
     /// Ended connections that still release what they hold, by application.
     ending: HashMap<String, Receiver<()>>,
-    /// The last connections of expired applications, for what they came to.
+    /// The last connections of expired applications, for their final counts.
     expired: HashMap<String, Arc<ConnectionRecord>>,
     /// Changes of applications that are, were or are to be connected.
     changes: HashMap<String, Arc<Changes>>,
@@ -60,7 +65,7 @@ pub(super) struct NewConnection {
 }
 
 impl Connections {
-    /// Begins a connection, unless there is one; answers its status. `spawn` starts its thread.
+    /// Begins a connection, unless there is one; returns its status. `spawn` starts its thread.
     pub(super) fn connect(
         &self,
         app: &AppConfig,
@@ -88,13 +93,13 @@ impl Connections {
         Ok(next)
     }
 
-    /// Ends an application's connection, wherever it is; answers what is closed when all is given back.
+    /// Ends an application's connection in any state; returns a channel that is closed when everything is given back.
     pub(crate) fn disconnect(&self, id: &str) -> Option<Receiver<()>> {
         let ended = self.map().end(id)?;
         Some(ended.done.clone())
     }
 
-    /// Ends the connection of an expired application. What it came to stays known until there is another.
+    /// Ends the connection of an expired application. Its final counts are kept until there is another connection.
     pub(crate) fn expire(&self, id: &str) {
         let mut map = self.map();
         if let Some(ended) = map.end(id) {
@@ -119,14 +124,15 @@ impl Connections {
         self.map().active.get(id).cloned()
     }
 
-    /// Result of an application's connection, failed ones included; none of one that is ended at this moment. With `saved`
-    /// it is compared with the saved settings.
+    /// Result of an application's connection, failed ones included; none if it is being ended. With `saved` it is
+    /// compared with the saved settings.
     pub(crate) fn result(&self, id: &str, saved: Option<&AppConfig>) -> Option<ConnectResult> {
         let result = self.find(id)?.result(saved);
         Some(result).filter(|result| result.status != ConnectionState::Disconnected)
     }
 
-    /// Number of connections of each status through the server with this origin: it learns nothing of the others.
+    /// Number of connections of each status through the server with this origin. The server sees these counts, so they
+    /// contain no others.
     pub(crate) fn counts(&self, origin: &str) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::from([("connecting", 0), ("connected", 0), ("failed", 0)]);
         for state in self.through(origin).into_values() {
@@ -145,8 +151,7 @@ impl Connections {
             .collect()
     }
 
-    /// The applications with a connection through the server with this origin, failed ones included, by identifier,
-    /// and where each is.
+    /// States of the connections through the server with this origin, failed ones included, by application.
     pub(crate) fn through(&self, origin: &str) -> BTreeMap<String, ConnectionState> {
         let map = self.map();
         let there = map
@@ -236,7 +241,7 @@ impl Connections {
     /// Called when the saved server with this origin, or the default server, was changed.
     pub(crate) fn notify_server_changed(&self, origin: &str) {
         for active in self.all() {
-            // One that found no server goes through none.
+            // A connection that found no server has an empty origin.
             if active.is_through(origin) || active.is_through("") {
                 active.notify_application_changed();
             }
@@ -248,7 +253,7 @@ impl Connections {
         self.map().were_connected.insert(id.to_owned());
     }
 
-    /// An attempt to connect has failed for this cause.
+    /// Counts a failed attempt to connect by its cause.
     pub(super) fn note_failure(&self, cause: ErrorClass) {
         *self.map().failures.entry(cause.code()).or_default() += 1;
     }
@@ -263,7 +268,7 @@ impl Connections {
         self.map().were_connected.contains(id)
     }
 
-    /// Forgets one that was removed.
+    /// Forgets an application that was removed.
     pub(crate) fn forget(&self, id: &str) {
         let mut map = self.map();
         map.were_connected.remove(id);
@@ -286,7 +291,7 @@ impl Connections {
         }
     }
 
-    /// Waits until all that were ended have given back what they held; false when that took too long.
+    /// Waits until all ended connections have given back what they held; false if that took too long.
     pub(crate) fn finish_close(&self, deadline: Instant) -> bool {
         let ending: Vec<Receiver<()>> = self.map().ending.values().cloned().collect();
         ending
@@ -309,13 +314,13 @@ impl Connections {
 }
 
 impl ConnectionMap {
-    /// Ends an application's connection, wherever it is.
+    /// Ends an application's connection in any state.
     fn end(&mut self, id: &str) -> Option<Arc<ConnectionRecord>> {
         let active = self.active.remove(id)?;
         active.stop();
         self.numbers.insert(id.to_owned(), active.numbers());
         let server = active.server();
-        // Of a server that nothing goes through any more it is not told when it is back.
+        // The return of a server is not logged if no connection goes through it any more.
         if !self.active.values().any(|other| other.is_through(&server)) {
             self.outages.end(&server, Instant::now());
         }
@@ -323,7 +328,7 @@ impl ConnectionMap {
         Some(active)
     }
 
-    /// Number of applications that are, or are to be, connected through a server.
+    /// Text with the number of applications that are, or are to be, connected through a server.
     fn in_words_through(&self, origin: &str) -> String {
         let through =
             |active: &&Arc<ConnectionRecord>| active.is_through(origin) && active.has_place();
@@ -333,7 +338,7 @@ impl ConnectionMap {
         }
     }
 
-    /// Places that other applications than this one take.
+    /// Number of other applications that count toward the limit.
     fn count_others(&self, id: &str) -> usize {
         let others = self.active.iter().filter(|(other, _)| *other != id);
         others.filter(|(_, active)| active.has_place()).count()
@@ -347,7 +352,7 @@ impl ConnectionMap {
         self.ending
             .retain(|_, done| done.try_recv() == Err(TryRecvError::Empty));
         let replaced = self.active.get(&app.id).map(|failed| {
-            // It may be waiting for its next round.
+            // The failed connection may be waiting for its next round.
             failed.stop();
             (failed.done.clone(), failed.numbers())
         });
@@ -370,28 +375,26 @@ impl ConnectionMap {
     }
 }
 
-// Log lines about unreachable servers: one line when one goes, one when it is back, however many applications are
-// connected through it.
-
-/// The servers that are away, by origin.
+/// Servers that are away, by origin. An outage is logged once when it begins and once when it ends, however many
+/// applications are connected through the server.
 #[derive(Default)]
 pub(super) struct Outages(HashMap<String, Outage>);
 
 struct Outage {
     since: Instant,
-    /// Kinds of failure that were logged: another one is news.
+    /// Kinds of failure that were logged; a new kind is logged too.
     logged: Vec<Option<ErrorClass>>,
 }
 
 impl Outages {
-    /// A server was not reached, or refuses; whether that is news.
+    /// Notes that a server is unreachable or refuses; true if that is to be logged.
     pub(super) fn begin(&mut self, origin: &str, class: ErrorClass, now: Instant) -> bool {
         let outage = self.0.entry(origin.to_owned()).or_insert_with(|| Outage {
             since: now,
             logged: Vec::new(),
         });
         let kind = kind(class);
-        // A server that cannot be reached any more is the same outage, whatever it said before that.
+        // A server that becomes unreachable is still in the same outage, whatever it answered before.
         let is_news =
             outage.logged.is_empty() || (kind.is_some() && !outage.logged.contains(&kind));
         if is_news {
@@ -400,14 +403,14 @@ impl Outages {
         is_news
     }
 
-    /// It is back; for how long it was away, where that was logged.
+    /// Notes that a server is back; returns the time it was away, if an outage was noted.
     pub(super) fn end(&mut self, origin: &str, now: Instant) -> Option<Duration> {
         let outage = self.0.remove(origin)?;
         Some(now.saturating_duration_since(outage.since))
     }
 }
 
-/// Kind of a failure by what a user can do about it: none for all the ways in which a server is not there.
+/// Kind of a failure by the user's possible action; none for every failure to reach a server.
 fn kind(class: ErrorClass) -> Option<ErrorClass> {
     use ErrorClass::{PortHeld, Refused};
     let is_away = class.row().whose == Whose::Away || matches!(class, Refused | PortHeld);
@@ -420,15 +423,8 @@ pub(super) fn is_of_server(class: ErrorClass) -> bool {
     matches!(whose, Whose::Away | Whose::Server) || class == ErrorClass::Forbidden
 }
 
-// Tunnel addresses from the servers' last answers. A server that is missed there is asked again, as it may have moved;
-// one application asks for all that go through it.
-
-/// The pause before the first question, and after it. Default 10 s: most restarts are over by then.
-const FIRST_PAUSE: Duration = Duration::from_secs(10);
-/// The longest pause. Default 60 s: one call a minute is little to a server.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-
-/// Tunnel addresses of servers, by origin.
+/// Tunnel addresses from the servers' last answers, by origin. A server that is missed at its address may have moved,
+/// so one of the applications connected through it asks again, for all of them.
 #[derive(Default)]
 pub(super) struct ServerAddresses(Mutex<HashMap<String, AddressEntry>>);
 
@@ -436,10 +432,10 @@ pub(super) struct ServerAddresses(Mutex<HashMap<String, AddressEntry>>);
 type TunnelAddress = (String, Option<u16>, Option<Endpoint>);
 
 struct AddressEntry {
-    /// As its last answer named it.
+    /// Address in the server's last answer.
     named: TunnelAddress,
     pauses: Pauses,
-    /// No question before this; none while it is not missed.
+    /// Earliest time of the next question; none while the server is not missed.
     ask: Option<Instant>,
 }
 
@@ -457,14 +453,14 @@ impl ServerAddresses {
         place.named = named_by(setup);
     }
 
-    /// True if a later answer than this one named another place.
+    /// True if a later answer than this one named another address.
     pub(super) fn is_elsewhere(&self, origin: &str, setup: &Setup) -> bool {
         let places = self.0.lock();
         let place = places.get(origin);
         place.is_some_and(|place| place.named != named_by(setup))
     }
 
-    /// True for one of those that miss the server, after each pause; the pauses differ at random.
+    /// True for one of the connections that miss the server, once after each pause; the pauses differ at random.
     pub(super) fn begin_ask_if_due(&self, origin: &str, now: Instant) -> bool {
         let mut places = self.0.lock();
         let Some(place) = places.get_mut(origin) else {
@@ -477,7 +473,7 @@ impl ServerAddresses {
         is_due
     }
 
-    /// Called when the server is not missed any more.
+    /// Called when the server is no longer missed.
     pub(super) fn end_search(&self, origin: &str) {
         if let Some(place) = self.0.lock().get_mut(origin) {
             place.pauses.reset();
@@ -497,7 +493,7 @@ mod tests {
     use crate::manager::apps::app_input::AppInput;
     use crate::manager::remote::tests::setup;
 
-    /// Whoever asks between the stop signal and the end of the record is told what is true a moment later.
+    /// Between the stop signal and the end of the record, the answer is that of a moment later.
     #[test]
     fn an_application_is_never_shown_as_disconnected() {
         let connections = Connections::default();

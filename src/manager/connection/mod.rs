@@ -1,9 +1,10 @@
 //! Connections of applications.
 //!
-//! [`state`] is the table of states, [`map`] has all connections, [`record`] is one of them as others see it. The rest
-//! is the work of its thread: [`connect`] makes round after round, [`sequence`] is one connect sequence with its
-//! [`setup_call`] and what holds by the answer ([`enforcement`]), [`watch`] asks whether what is exposed answers
-//! ([`probe`]), and [`terms`] makes hold what is changed meanwhile.
+//! [`state`] is the table of states, [`map`] has all connections, and [`record`] is one connection with its [`status`].
+//! The rest is the work of its thread: [`connect`] makes one round after another; [`sequence`] is one connect sequence
+//! with its [`setup_call`], its remote port ([`ports`]) and the settings that this end enforces ([`enforcement`]);
+//! [`watch`] checks the application's health ([`probe`]); [`terms`] applies changes to a running connection; [`relays`]
+//! finds another relay if a relay is away.
 
 mod connect;
 mod enforcement;
@@ -28,5 +29,4 @@ pub use map::MAX_ACTIVE;
 pub(crate) use ports::PortReservations;
 pub(crate) use probe::answers;
 pub(crate) use record::{ConnectionRecord, ConnectionStats};
-pub(crate) use state::ConnectionState;
-pub(crate) use state::{ConnectResult, EXTEND};
+pub(crate) use state::{ConnectResult, ConnectionState, EXTEND};

@@ -1,4 +1,4 @@
-//! Remote ports in use: a server that gives one port to two applications does not make one take the other's place.
+//! Remote ports in use: if a server gives one port to two applications, neither replaces the other.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::tunnel::registry::TunnelKey;
 
 /// Time for another application's connection to leave a remote port: closing a tunnel takes one at most.
 const PORT_WAIT: Duration = Duration::from_secs(2);
-/// Pause between two looks whether a port was left.
+/// Pause between two checks of a port.
 const PORT_POLL: Duration = Duration::from_millis(20);
 
-/// All of them.
+/// All reserved ports.
 #[derive(Clone, Default)]
 pub(crate) struct PortReservations(Arc<Mutex<HashSet<TunnelKey>>>);
 

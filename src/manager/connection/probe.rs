@@ -1,7 +1,6 @@
-//! One question to an application: does it answer?
+//! Probe of an application, and the health that follows from its result.
 
-use std::io;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -19,22 +18,21 @@ use crate::net::authority::authority;
 use crate::net::in_words;
 use crate::plugin::SignIn;
 use crate::store::time::rfc3339;
-use crate::tunnel::target;
-use crate::tunnel::target::MayDial;
+use crate::tunnel::target::{self, MayDial};
 use crate::tunnel::ws::Tls;
 
 pub(super) use crate::api::{Health, HealthState};
 
 /// Time for one answer of an application, from the name's resolution on: the same as for a visitor's stream.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// Bytes of what another protocol says first that are shown: its first line, as a rule.
+/// Bytes shown of a first message in another protocol: usually its first line.
 const SHOWN: usize = 80;
 /// First bytes of every HTTP/1 answer.
 const HTTP: &[u8] = b"HTTP/";
 /// First bytes of a TLS server's answer to a client without TLS: an alert (RFC 8446 §5.1).
 const TLS: &[u8] = b"\x15\x03";
 
-/// Bytes of an answer's head that are read where it says where to go.
+/// Bytes read of the head of a redirect.
 const HEAD: usize = 8 * 1024;
 /// Statuses of servers that reject the host name (RFC 9110 section 15.5): Django says 400, Vite 403, a
 /// web server with other names 404 or 421.
@@ -42,10 +40,10 @@ const REFUSES_NAME: [u16; 4] = [400, 403, 404, 421];
 /// Hint for an application that does not know the name of its site.
 const HINT: &str =
     "set its Host header to 'target' (--host target) or to a name it accepts (--host NAME)";
-/// Hint for an application that wants visitors to come by `https`, and does not see that they do.
+/// Hint for an application that requires `https` and does not see that visitors use it.
 const HTTPS_HINT: &str = "put https:// before the name in its Host header (--host https://NAME)";
 
-/// Target of a health check, and how it is asked. Nothing else ever is.
+/// Target of a health check, and how it is checked. Nothing else is ever probed.
 #[derive(Clone)]
 pub(super) enum Probe {
     /// A database: by its web client's own sign-in.
@@ -61,7 +59,7 @@ pub(super) struct TargetProbe {
     host: String,
     port: u16,
     may_dial: Option<MayDial>,
-    /// Of one that speaks HTTP, by which name visitors ask for it.
+    /// Names by which visitors ask for an application that speaks HTTP.
     names: Option<Arc<SiteNames>>,
 }
 
@@ -120,7 +118,7 @@ impl TargetProbe {
         Ok(Timed { socket, deadline })
     }
 
-    /// As visitors ask.
+    /// Asks as a visitor would.
     fn ask_http(&self) -> HealthResult {
         let own = self.name();
         let Some(names) = &self.names else {
@@ -140,7 +138,7 @@ impl TargetProbe {
         }
     }
 
-    /// Naming of the setting `target`, with the scheme that the application hears now.
+    /// Naming of the setting `target`, with the scheme that the application sees now.
     fn naming_by_address(&self) -> Naming {
         let is_tls = self.protocol == Protocol::Https;
         let (scheme, (site_url, server)) = match &self.names {
@@ -156,7 +154,7 @@ impl TargetProbe {
         naming.asked_tls_name().unwrap_or(&self.host)
     }
 
-    /// Checks whether such an answer is right for visitors.
+    /// Checks an answer for problems that visitors would have.
     fn judge(&self, names: &SiteNames, answer: &HeadAnswer) -> HealthResult {
         let (own, naming) = (self.name(), &names.naming);
         let link = answer.location.as_ref();
@@ -171,7 +169,7 @@ impl TargetProbe {
             return failing(error);
         }
         let is_visitors = naming.is_visitors();
-        // Under a name that was set there may be no first page.
+        // A name that the user set may have no first page.
         let is_refusal =
             |status: &u16| REFUSES_NAME.contains(status) && (is_visitors || *status != 404);
         let by_address = self.naming_by_address();
@@ -205,7 +203,7 @@ impl TargetProbe {
     }
 }
 
-/// It does not know the name that it is asked by.
+/// Failure of an application that does not know the name it is asked by.
 fn failing(error: String) -> HealthResult {
     let hint = Some(HINT);
     Err(HealthFailure { error, hint })
@@ -246,7 +244,7 @@ impl Write for Timed {
     }
 }
 
-/// Asks inside TLS; the certificate is not verified, as it is not for visitors.
+/// Asks inside TLS, without verifying the certificate, as for visitors.
 fn head_by_tls(
     mut timed: Timed,
     request: &[u8],
@@ -266,7 +264,7 @@ fn head_by_tls(
     head(rustls::Stream::new(&mut tls, &mut timed), request, name).map(Some)
 }
 
-/// An alert is an answer: it may be the name that it does not know.
+/// Returns Ok for an alert, which is an answer: the server may not know the name.
 fn no_handshake(name: &str, error: &io::Error) -> Result<(), String> {
     let of_tls = error.get_ref();
     match of_tls.and_then(|error| error.downcast_ref()) {
@@ -280,9 +278,9 @@ fn no_handshake(name: &str, error: &io::Error) -> Result<(), String> {
     }
 }
 
-/// Any answer in HTTP will do.
+/// Sends the request and reads the answer; any answer in HTTP will do.
 fn head(mut stream: impl Read + Write, request: &[u8], name: &str) -> Result<HeadAnswer, String> {
-    // One that speaks first, and closes, is read all the same.
+    // A server that speaks first and closes is read all the same.
     let sent = stream.write_all(request).and_then(|()| stream.flush());
     let mut said = Vec::new();
     let read = read_more(&mut said, &mut stream, SHOWN, is_known);
@@ -303,7 +301,7 @@ fn head(mut stream: impl Read + Write, request: &[u8], name: &str) -> Result<Hea
 }
 
 impl HeadAnswer {
-    /// An answer that begins so; only where it leads elsewhere more of it is read.
+    /// Reads an answer that begins with `said`; the rest of the head is read only for a redirect.
     fn of(mut said: Vec<u8>, mut rest: impl Read) -> Self {
         let is_enough = |said: &[u8]| {
             let (answer, is_partial) = Self::parse(said);
@@ -315,7 +313,7 @@ impl HeadAnswer {
         Self::parse(&said).0
     }
 
-    /// As far as it can be read, without invalid lines; and true if more may follow.
+    /// Parses the answer so far, without invalid lines; also returns true if more may follow.
     fn parse(said: &[u8]) -> (Self, bool) {
         let mut lines = [EMPTY_HEADER; ANSWER_HEADERS];
         let mut answer = Response::new(&mut lines);
@@ -331,7 +329,7 @@ impl HeadAnswer {
     }
 }
 
-/// Reads on until that is enough, or there is so much.
+/// Reads on until `is_enough`, or until there are `most` bytes.
 fn read_more(
     said: &mut Vec<u8>,
     from: &mut impl Read,
@@ -356,7 +354,7 @@ fn is_known(said: &[u8]) -> bool {
     begin.is_some_and(|begin| begin == HTTP || said.contains(&b'\n'))
 }
 
-/// The first line of it, fit to be shown.
+/// Returns the first line, escaped and cut for display.
 fn first_line(said: &[u8]) -> String {
     let line = said.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let shown = String::from_utf8_lossy(line.get(..SHOWN).unwrap_or(line))

@@ -1,5 +1,5 @@
-//! One connection, from two sides: its thread ([`ConnectionOwner`]), which alone changes it, and all others, which read
-//! what that has published and give it commands ([`ConnectionRecord`]).
+//! A connection from two sides: its thread ([`ConnectionOwner`]), which alone changes it, and all others, which read
+//! its published status and give it commands ([`ConnectionRecord`]).
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -8,17 +8,14 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::error::ConnectError;
-use super::state::ConnectionState;
-use super::state::Step;
-use super::state::{ConnectResult, of_tunnel};
+use super::state::{ConnectResult, ConnectionState, Step, of_tunnel};
 use super::status::{Awaited, ConnectionStatus};
 use crate::api::Cure;
 use crate::gateway::RequestStats;
 use crate::http::VisitorCount;
 use crate::http::metrics::Durations;
 use crate::manager::apps::app::AppConfig;
-use crate::manager::request_log::AppAudit;
-use crate::manager::request_log::RequestLog;
+use crate::manager::request_log::{AppAudit, RequestLog};
 use crate::plugin::StatementLog;
 use crate::store::AuditSets;
 use crate::sync::{Changes, Mutex, MutexGuard};
@@ -33,19 +30,19 @@ pub(super) struct RecordNumbers {
 
 /// Counters of a connection.
 pub(crate) struct ConnectionStats {
-    /// Its tunnel, as it is now.
+    /// Snapshot of its tunnel.
     pub(crate) tunnel: Option<Snapshot>,
-    /// Requests, or statements, by what came of them, and how long they took; of what speaks neither none.
+    /// Requests or statements by result, and their durations; none for other protocols.
     pub(crate) answers: Option<(Vec<(&'static str, u64)>, Durations)>,
-    /// Of requests also who was refused, and how long the first byte took.
+    /// Refused requests and first-byte times; none without HTTP.
     pub(crate) requests: Option<Arc<RequestStats>>,
 }
 
-/// An active connection, as the map of all has it.
+/// An active connection, as the map has it.
 pub(crate) struct ConnectionRecord {
     /// Published by the owner; nobody else writes it.
     status: Mutex<ConnectionStatus>,
-    /// Changes of what is shown of its application.
+    /// Notifies those who watch the application.
     pub(super) changes_shown: Arc<Changes>,
     /// The stop signal: given by dropping it.
     stop: Mutex<Option<Sender<()>>>,
@@ -55,11 +52,11 @@ pub(crate) struct ConnectionRecord {
     retry: (Sender<()>, Receiver<()>),
     /// Command to follow a change of the application. One message is enough.
     change: (Sender<()>, Receiver<()>),
-    /// The statements of a database's visitors, and who of them is there.
+    /// Statements and presence of a database's visitors.
     pub(crate) statements: Arc<StatementLog>,
     /// Closed when the thread has ended and everything is given back.
     pub(super) done: Receiver<()>,
-    /// The requests of a site's visitors, from its gateway, and who of them is there.
+    /// Requests and presence of a site's visitors, from its gateway.
     pub(crate) requests: Arc<RequestLog>,
 }
 
@@ -67,8 +64,8 @@ pub(crate) struct ConnectionRecord {
 pub(crate) struct ConnectionOwner(Arc<ConnectionRecord>);
 
 impl ConnectionOwner {
-    /// A connection of `app` that begins; `done` is closed by its thread. Its records are numbered after those of the
-    /// one before.
+    /// Begins a connection of `app`; `done` is closed by its thread. Its records are numbered after those of the
+    /// connection before.
     pub(super) fn begin(
         before: RecordNumbers,
         app: &AppConfig,
@@ -95,7 +92,7 @@ impl ConnectionOwner {
         Arc::clone(&self.0)
     }
 
-    /// The status, to be changed; waiters are notified once it is unlocked.
+    /// Locks the status for a change; waiters are notified once it is unlocked.
     pub(super) fn change(&self) -> StatusGuard<'_> {
         StatusGuard {
             status: self.0.status(),
@@ -103,10 +100,10 @@ impl ConnectionOwner {
         }
     }
 
-    /// The work has failed (`setError`). `pause` is the time to the next round, where there is to be one; answers what
-    /// that waits for.
+    /// Called when the work has failed (`setError`). `pause` is the time to the next round, if there is to be one;
+    /// returns the event that it waits for.
     pub(super) fn fail(&self, failure: ConnectError, pause: Option<Duration>) -> Option<Awaited> {
-        // Wishes from before the pause do not end it.
+        // Commands from before the pause do not end it.
         while self.retries().try_recv().is_ok() {}
         self.change().fail(failure, pause)
     }
@@ -142,12 +139,12 @@ impl ConnectionRecord {
         }
     }
 
-    /// Where it is now.
+    /// Current state.
     pub(crate) fn state(&self) -> ConnectionState {
         self.status().current().0
     }
 
-    /// Everything about it, for the API; with `saved`, also whether the saved settings differ.
+    /// Result for the API; with `saved`, also whether the saved settings differ.
     pub(crate) fn result(&self, saved: Option<&AppConfig>) -> ConnectResult {
         let status = self.status();
         let (state, snapshot) = status.current();
@@ -160,7 +157,7 @@ impl ConnectionRecord {
         }
     }
 
-    /// Result of an expired one.
+    /// Result after the application has expired.
     pub(super) fn expired(&self) -> ConnectResult {
         let status = self.status();
         let (state, snapshot) = status.current();
@@ -192,7 +189,7 @@ impl ConnectionRecord {
             .map(of_tunnel)
     }
 
-    /// Its counters.
+    /// Returns its counters.
     pub(crate) fn stats(&self) -> ConnectionStats {
         let status = self.status();
         let (_, snapshot) = status.current();
@@ -256,7 +253,7 @@ impl ConnectionRecord {
         self.status().is_stopped()
     }
 
-    /// Wishes to end a pause.
+    /// Gets a message for each command to end a pause.
     pub(crate) fn retries(&self) -> &Receiver<()> {
         &self.retry.1
     }
@@ -266,7 +263,7 @@ impl ConnectionRecord {
         &self.change.1
     }
 
-    /// Ends the present pause, whatever pauses.
+    /// Ends the current pause of any kind.
     pub(crate) fn retry(&self) {
         let _ = self.retry.0.try_send(());
         if let Some(tunnel) = &self.status().tunnel {
@@ -274,8 +271,8 @@ impl ConnectionRecord {
         }
     }
 
-    /// Ends the pause as a main tunnel of its server is up, also after a refusal of the credentials, which the server
-    /// accepts now. Another refusal would be met again.
+    /// Ends the pause because a main tunnel of its server is up, also after a refusal of the credentials, which the
+    /// server accepts now. Another refusal would be repeated.
     pub(crate) fn retry_for_returned_server(&self) {
         let class = self.status().class;
         if !self.is_refused() || class.is_some_and(|class| class.row().cure == Cure::Login) {
@@ -283,14 +280,14 @@ impl ConnectionRecord {
         }
     }
 
-    /// Ends the present pause, unless only a change can help.
+    /// Ends the current pause, unless only a change can help.
     pub(crate) fn retry_unless_refused(&self) {
         if !self.is_refused() {
             self.wake();
         }
     }
 
-    /// As [`ConnectionRecord::retry`]; a tunnel's attempt that is under way and fails is followed by another.
+    /// Like [`ConnectionRecord::retry`]; a tunnel's attempt that is under way and fails is followed by another.
     fn wake(&self) {
         self.retry();
         if let Some(tunnel) = &self.status().tunnel {
@@ -298,13 +295,13 @@ impl ConnectionRecord {
         }
     }
 
-    /// Retries, as another host key of the tunnel server is trusted.
+    /// Retries because another host key of the tunnel server is trusted.
     pub(crate) fn retry_with_trusted_key(&self, server: &str) {
         let status = self.status();
         let refused = status.shown.host_key.as_ref();
         let is_its_own = refused.is_some_and(|key| key.server == server);
         drop(status);
-        // Its main tunnel is not up yet.
+        // Other connections may wait for their main tunnel.
         if is_its_own || !self.is_refused() {
             self.retry();
         }

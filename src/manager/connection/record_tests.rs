@@ -174,7 +174,7 @@ fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
     );
 }
 
-/// Whoever reads on after a reconnect misses nothing.
+/// A reader that continues after a reconnect misses nothing.
 #[test]
 fn records_of_the_next_connection_are_numbered_on() {
     let record = |path| {

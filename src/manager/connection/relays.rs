@@ -1,6 +1,6 @@
-//! Which relays of a fleet a connection's tunnel is held at: where one has been away for long, the server is asked which
-//! others there are, and one of them takes its place. Nothing that runs ends by that. A server alone may have moved: it is
-//! asked where it is.
+//! Choice of the relays of a fleet that hold a connection's tunnel. If one has been away for long, the server is asked
+//! for others, and one of them takes its place; open streams stay. A server without a fleet may have moved, so it is
+//! asked for its address.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,19 +14,19 @@ use crate::net::authority::authority;
 use crate::tunnel::client::Pauses;
 use crate::tunnel::group::TunnelGroup;
 
-/// Pause between two looks at the tunnel. Default 5 s.
+/// Pause between two checks of the tunnel. Default 5 s.
 const LOOK: Duration = Duration::from_secs(5);
 /// The pause after the first question. Default 15 s.
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
-/// The longest pause. Default 5 min: whoever is back at its address is connected to without a question.
+/// The longest pause. Default 5 min: a relay that is back at its address is reconnected without a question.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// When a connection looks whether its tunnel wants another relay, and asks for one.
+/// Schedule of a connection's checks for a wanted relay, and of the questions to the server.
 pub(super) struct RelayWatch {
     pauses: Pauses,
-    /// When to look next; none where there is no other relay that could be named.
+    /// Time of the next check; none without a fleet.
     pub(super) look: Option<Instant>,
-    /// No question before this.
+    /// Earliest time of the next question.
     ask: Option<Instant>,
 }
 
@@ -39,7 +39,7 @@ impl RelayWatch {
         }
     }
 
-    /// True if the server is to be asked now, which is noted.
+    /// True if the server is to be asked now; also sets the time of the next check.
     fn begin_ask_if_due(&mut self, tunnel: &TunnelGroup) -> bool {
         let now = Instant::now();
         self.look = Some(now + LOOK);
@@ -53,7 +53,7 @@ impl RelayWatch {
 }
 
 impl ConnectionWork<'_> {
-    /// Asks for another relay where one is wanted. An answer that does not come, or names none, changes nothing.
+    /// Asks for another relay if one is wanted. Without an answer, or if it names none, nothing changes.
     pub(super) fn look_for_relays(
         &self,
         held: &mut HeldResources,
@@ -79,8 +79,8 @@ impl ConnectionWork<'_> {
         }
     }
 
-    /// The server is missed where it was: one application asks for all where it is now. One that names the same place
-    /// is tried there.
+    /// Asks the server for its address if the tunnel is down; one application asks for all. If the address is
+    /// unchanged, the tunnel goes on trying there.
     fn look_for_moved(&self, held: &HeldResources, tunnel: &TunnelGroup) -> Result<Applied, Ended> {
         if tunnel.is_connected() {
             return Ok(Applied::Done);
@@ -123,7 +123,7 @@ impl ConnectionWork<'_> {
             self.record.change().set_site_url(&setup.app.site_url);
             held.setup = Some(setup);
         }
-        // Its tunnel is at the same relays.
+        // The main tunnel is held at the same relays.
         if self.core.keeps_main_tunnels()
             && let Ok(remote) = self.core.servers.of(&origin)
         {

@@ -12,8 +12,7 @@ use super::ports::PortReservation;
 use super::probe::Probe;
 use super::record::ConnectionOwner;
 use super::setup_call::{SetupCalls, requires_name};
-use super::state::ConnectResult;
-use super::state::Step;
+use super::state::{ConnectResult, Step};
 use super::watch::HealthWatch;
 use crate::api::ErrorClass;
 use crate::gateway::RefusedVisit;
@@ -40,7 +39,7 @@ const TUNNEL_WAIT: Duration = crate::limits::TUNNEL_WAIT;
 const STAND_IN_WAIT: Duration = Duration::from_secs(5);
 /// Attempts in a row that miss a server after which it may have moved.
 const MISSED_AFTER: u32 = 3;
-/// Where the remote server listens for visitors: the site gateway is on its own host.
+/// Host on which the remote server listens for visitors: its site gateway is on the same host.
 const REMOTE_HOST: &str = "127.0.0.1";
 
 /// Resources of a connection, in the order of release.
@@ -89,7 +88,7 @@ impl HeldResources {
     }
 }
 
-/// A tunnel in the registry; it goes with this.
+/// A tunnel in the registry, closed when this is dropped.
 pub(super) struct OpenTunnel {
     tunnels: Arc<Registry>,
     key: TunnelKey,
@@ -112,7 +111,7 @@ pub(super) struct ConnectionWork<'a> {
 }
 
 impl ConnectionWork<'_> {
-    /// Steps 1 to 6, the last of which is to say where visitors go.
+    /// Steps 1 to 6, the last of which is to return the addresses for visitors.
     pub(super) fn sequence(
         &self,
         held: &mut HeldResources,
@@ -161,8 +160,8 @@ impl ConnectionWork<'_> {
         Ok((site, tunnel, health))
     }
 
-    /// The name that its site was to have, where a relay gave it another one. One that was to have no other gives that back:
-    /// an older relay does not know that it is required.
+    /// Returns the wanted site name if a relay gave it another one. If the name is required, the site is released and
+    /// this is an error: an older relay does not know that the name is required.
     fn another_name(
         &self,
         url: &ServerUrl,
@@ -192,7 +191,7 @@ impl ConnectionWork<'_> {
             .into())
     }
 
-    /// One more call for what is shared already.
+    /// Makes one more call for an application that is shared already.
     pub(super) fn ask_again(&self, held: &HeldResources) -> Result<(Setup, Connector), Ended> {
         let url = self.core.server_of(&self.app);
         let url = url.map_err(|error| ConnectError::new(ErrorClass::NoServer, error))?;
@@ -282,7 +281,7 @@ impl ConnectionWork<'_> {
             settings.dial.timeouts.handshake = STAND_IN_WAIT;
         }
         settings.max_streams = self.app.max_streams.map(u64::from);
-        // A database's web client is what its tunnel leads to.
+        // The tunnel of a database leads to its web client.
         let own = held.served().map(Served::address);
         let may_dial = self.core.listeners.dial_filter(own);
         let changes = &self.record.changes_shown;
@@ -339,13 +338,13 @@ impl ConnectionWork<'_> {
         settings.on_failed = Some(Box::new(move |failure, was_connected| {
             changes.note();
             let is_miss = !was_connected && !failure.class.is_disowned();
-            // Another server is there: its own may be elsewhere.
+            // Another server answers there: its own may have moved.
             let is_other = failure.class == Class::HostKeyChanged;
             if is_miss && (misses.fetch_add(1, Ordering::Relaxed) + 1 >= MISSED_AFTER || is_other) {
                 // One message is enough.
                 let _ = miss.try_send(());
             }
-            // After a loss the main tunnel's may not be noticed yet.
+            // After a loss, that of the main tunnel may not be noticed yet.
             let is_its_own = !was_connected && around.tunnels.is_main_connected(&server);
             if is_its_own && !is_logged.swap(true, Ordering::Relaxed) {
                 log::warn!("'{name}': {failure}; retrying");
@@ -387,7 +386,7 @@ impl ConnectionWork<'_> {
         })
     }
 
-    /// Begins to ask whether the application answers. A web client that was just started has signed in.
+    /// Begins the health checks. A web client that was just started has signed in.
     fn ask(
         &self,
         held: &HeldResources,
@@ -424,7 +423,7 @@ impl ConnectionWork<'_> {
             }
             match tunnel.snapshot().status {
                 Status::Connected => return Ok(()),
-                // It was lost again at once, and goes on trying.
+                // The tunnel was lost again at once and goes on trying.
                 Status::Connecting => {}
                 _ => {
                     return Err(ConnectError::local("the tunnel was closed")

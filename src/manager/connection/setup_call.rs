@@ -1,4 +1,4 @@
-//! The quick-setup calls of one connection, and what was saved of their answer.
+//! The quick-setup calls of one connection, and the connector info saved from their answer.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) struct SetupCalls<'a> {
     pub(super) app: &'a AppConfig,
     /// Exposed address.
     pub(super) target: (&'a str, u16),
-    /// Gets what was saved of the present call's answer; none before the first.
+    /// Gets the connector info saved from the current call's answer; none before the first call.
     pub(super) saved: Option<Receiver<Result<Connector, String>>>,
 }
 
@@ -54,7 +54,7 @@ impl SetupCalls<'_> {
         })
     }
 
-    /// Step 2: what the server's owner has saved of the answer.
+    /// Step 2: waits for the connector info that the server's owner saves from the answer.
     pub(super) fn saved(&self) -> Result<Connector, Ended> {
         let saved = self.saved.as_ref().expect("a call was answered");
         let saved = awaited(saved, &self.record.stopped)?.ok_or_else(|| {
@@ -77,7 +77,7 @@ impl SetupCalls<'_> {
             connector_name: credentials.connector_name.clone(),
             password: credentials.password.clone(),
             client_app_id: app.id.clone(),
-            // Told to the server that it was given for, and to no other.
+            // Sent only to the server that it was given for.
             enroll_token: servers.and_then(|servers| servers.token(self.url.origin())),
             display_name: app.called().to_owned(),
             site_name: site_wish(app).unwrap_or_default(),
@@ -136,7 +136,7 @@ pub(super) fn requires_name(app: &AppConfig) -> bool {
     app.site_name.is_some() && app.site_name_required
 }
 
-/// Whole seconds, never less than are left nor none.
+/// Seconds left, rounded up; at least 1.
 fn seconds_left(end: Option<Expiry>, now: Clocks) -> Option<u64> {
     let left = end?.left(now);
     let left = left.as_secs() + u64::from(left.subsec_nanos() > 0);

@@ -1,4 +1,4 @@
-//! The states of an application's connection: the whole table is [`ConnectionState::on`].
+//! States, steps and result of an application's connection. [`ConnectionState::on`] is the whole table of states.
 //!
 //! ```text
 //!            Connect              Completed
@@ -24,6 +24,11 @@ use crate::tunnel::group::TunnelGroup;
 
 pub(crate) use crate::api::{ConnectResult, ConnectionState, Exposed, HostKey, RelayAt};
 
+/// Message for an expired application; its hint is [`EXTEND`].
+pub(super) const EXPIRED: &str = "the share has expired";
+/// Hint for an expired application.
+pub(crate) const EXTEND: &str = "extend it, on its card or with 'postern app edit NAME --for 1h'";
+
 /// Events of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
@@ -35,7 +40,7 @@ pub(crate) enum Event {
     StepFailed,
     /// The tunnel of a connection that was complete is down.
     TunnelLost,
-    /// It is up again.
+    /// The tunnel is up again.
     TunnelBack,
     /// The pause after a round that failed is over, or what it waited for has changed.
     RetryDue,
@@ -49,7 +54,7 @@ impl ConnectionState {
         match (self, event) {
             // A record is created; the answer does not wait for the work.
             (Idle | Failed | Disconnected, Connect) => Some(Connecting),
-            // Its present status is answered, and there is no second connection.
+            // The current status is answered, and there is no second connection.
             (Connecting | Connected, Connect) => None,
             // The result gets the site's URL; the work waits for the stop signal.
             (Connecting, Completed) => Some(Connected),
@@ -58,7 +63,7 @@ impl ConnectionState {
             // The tunnel goes on trying by itself.
             (Connected, TunnelLost) => Some(Connecting),
             (Connecting, TunnelBack) => Some(Connected),
-            // Of one that comes back: the next round begins.
+            // The next round of an application that is retried begins.
             (Failed, RetryDue) => Some(Connecting),
             // The stop signal is closed, the tunnel too, the record removed; the main tunnel stays.
             (Connecting | Connected | Failed, Disconnect) => Some(Disconnected),
@@ -89,7 +94,7 @@ pub(crate) enum Step {
     MainTunnel,
     /// The application's tunnel is being made.
     AppTunnel,
-    /// Its connected signal is awaited.
+    /// The tunnel's connected signal is awaited.
     Signal,
     /// There is nothing left to do but to wait for the stop signal.
     Serving,
@@ -105,7 +110,7 @@ impl Step {
         }
     }
 
-    /// Its number in the connect sequence; a web client is made before the sequence begins.
+    /// Number in the connect sequence; a web client is made before the sequence begins.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::WebClient | Self::QuickSetup => 1,
@@ -117,7 +122,7 @@ impl Step {
         }
     }
 
-    /// Its name for the page.
+    /// Name for the page.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::WebClient => "web client",
@@ -130,12 +135,8 @@ impl Step {
     }
 }
 
-/// Message for an expired application; its hint is [`EXTEND`].
-pub(super) const EXPIRED: &str = "the share has expired";
-pub(crate) const EXTEND: &str = "extend it, on its card or with 'postern app edit NAME --for 1h'";
-
 impl RelayAt {
-    /// Those of a tunnel.
+    /// Returns the relays of a tunnel.
     pub(super) fn of(tunnel: &TunnelGroup) -> Vec<Self> {
         let state = |status| match status {
             Status::Connected => "connected",
@@ -162,7 +163,7 @@ impl From<HostKeyChange> for HostKey {
 }
 
 impl ConnectResult {
-    /// That of an application whose time is over.
+    /// Result of an expired application.
     pub(crate) fn expired() -> Self {
         Self {
             error: EXPIRED.to_owned(),
@@ -172,7 +173,7 @@ impl ConnectResult {
         }
     }
 
-    /// Adds what the tunnel has to say: why it is not up, and of one `in_use` its counters.
+    /// Adds the tunnel's error and, if it is `in_use`, its counters.
     pub(crate) fn add_tunnel(&mut self, snapshot: &Snapshot, in_use: bool) {
         if let Some(failure) = &snapshot.error {
             self.error.clone_from(&failure.message);

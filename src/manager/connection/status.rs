@@ -7,9 +7,9 @@ use crossbeam_channel::{Receiver, TryRecvError};
 
 use super::error::ConnectError;
 use super::probe::Health;
-use super::state::Step;
-use super::state::{ConnectResult, Exposed, HostKey, RelayAt, millis_until};
-use super::state::{ConnectionState, Event};
+use super::state::{
+    ConnectResult, ConnectionState, Event, Exposed, HostKey, RelayAt, Step, millis_until,
+};
 use crate::api::{Cure, ErrorClass};
 use crate::http::VisitorCount;
 use crate::manager::apps::app::AppConfig;
@@ -22,11 +22,11 @@ use crate::tunnel::group::TunnelGroup;
 /// Least pause after a changed host key. Default 10 s, as between two attempts of a tunnel; the known key may be back.
 const KEY_PAUSE: Duration = Duration::from_secs(10);
 
-/// All that changes of a connection.
+/// All data of a connection that changes.
 pub(super) struct ConnectionStatus {
     /// Settings in use, whatever is saved meanwhile.
     pub(super) active_settings: AppConfig,
-    /// When this end ends it: RFC 3339.
+    /// Time at which this end ends it, RFC 3339.
     pub(super) ends_at: Option<String>,
     /// The temporary account of a database's visitors, which has an end though the application may have none.
     pub(super) guest: Option<Arc<GuestInForce>>,
@@ -58,9 +58,10 @@ pub(super) struct ConnectionStatus {
 /// Event that a failed connection waits for before it is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Awaited {
-    /// This moment, or the server's return.
+    /// A moment, or the server's return.
     Moment(Instant),
-    /// A change of the application or the credentials: it was refused. A refusal of credentials also ends when the server takes them again, which a main tunnel's coming up shows.
+    /// A change of the application or the credentials: it was refused. A refusal of credentials also ends when the
+    /// server accepts them again, which the main tunnel shows when it connects.
     Change,
 }
 
@@ -115,7 +116,7 @@ impl ConnectionStatus {
         next.is_some()
     }
 
-    /// The next step begins.
+    /// Begins the next step.
     pub(super) fn begin(&mut self, step: Step) {
         self.step = step;
         self.attempt = 0;
@@ -124,13 +125,13 @@ impl ConnectionStatus {
         self.health = Health::default();
     }
 
-    /// A step that waits for this tunnel begins.
+    /// Begins a step that waits for this tunnel.
     pub(super) fn wait_for(&mut self, step: Step, tunnel: Arc<TunnelGroup>) {
         self.step = step;
         self.tunnel = Some(tunnel);
     }
 
-    /// The quick-setup calls pause, or go on.
+    /// Sets or ends a pause of the quick-setup calls.
     pub(super) fn pause_calls(&mut self, pause: Option<Wait>) {
         if self.step == Step::QuickSetup {
             self.pause = pause;
@@ -160,7 +161,7 @@ impl ConnectionStatus {
         });
     }
 
-    /// The work is complete: `site` says where visitors go.
+    /// Completes the work; `site` has the addresses for visitors.
     pub(super) fn complete(&mut self, site: ConnectResult) {
         if self.apply_event(Event::Completed) {
             self.step = Step::Serving;
@@ -182,7 +183,7 @@ impl ConnectionStatus {
         }
     }
 
-    /// As [`ConnectionOwner::fail`](super::record::ConnectionOwner::fail).
+    /// Marks it as failed, see [`ConnectionOwner::fail`](super::record::ConnectionOwner::fail).
     pub(super) fn fail(
         &mut self,
         failure: ConnectError,
@@ -196,7 +197,7 @@ impl ConnectionStatus {
         let shown = &mut self.shown;
         (shown.error, shown.hint) = (failure.error, failure.hint.into());
         self.class = failure.class;
-        // Of any other failure, the tunnel's last error is not the reason.
+        // The tunnel's last error is not the reason for any other failure.
         let reason = snapshot.filter(|_| failure.is_of_tunnel);
         if let Some(reason) = reason.and_then(|snapshot| snapshot.error) {
             self.class = Some(reason.class.into());
@@ -219,7 +220,7 @@ impl ConnectionStatus {
         self.awaited
     }
 
-    /// The next round begins; false where it was ended meanwhile.
+    /// Begins the next round; false if it was ended meanwhile.
     pub(super) fn begin_again(&mut self, step: Step) -> bool {
         self.awaited = None;
         if !self.apply_event(Event::RetryDue) {
@@ -234,7 +235,7 @@ impl ConnectionStatus {
         true
     }
 
-    /// When it ends, by the end that does so first: texts of one form are in the order of time.
+    /// The earliest of its end times; texts in this form sort by time.
     fn ends(&self) -> Option<String> {
         let guests = self.guest.as_ref().map(|guest| rfc3339(guest.expires()));
         let own = [&self.ends_at, &self.active_settings.expires];
@@ -252,7 +253,7 @@ impl ConnectionStatus {
         }
     }
 
-    /// `visitors` are those that its gateway knows.
+    /// Result for the API, with these `visitors`.
     pub(super) fn result(
         &self,
         state: ConnectionState,

@@ -1,6 +1,6 @@
-//! Changes that apply to a running connection: its end, its code, who may come, signing everybody out,
-//! and what is written of visitors. This end follows at once; the server gets it with one more quick-setup call, which
-//! is repeated until it succeeds.
+//! Changes that apply to a running connection: its end time, code and networks, the sign-out of all visitors, and the
+//! recording of visitors. This end applies them at once; the server gets them with one more quick-setup call, which is
+//! repeated until it succeeds.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::tunnel::group::TunnelGroup;
 
 /// Result of a change.
 pub(super) enum Applied {
-    /// It holds, or there was none.
+    /// The change is active, or there was none.
     Done,
     /// The server has not applied it: it is sent again at this moment.
     Pending(Instant),
@@ -31,7 +31,7 @@ impl ConnectionWork<'_> {
         tunnel: &TunnelGroup,
         pauses: &mut Pauses,
     ) -> Result<Applied, Ended> {
-        // One that was removed is ended by who removed it.
+        // The code that removes an application also ends its connection.
         if let Ok(saved) = self.core.apps.find(&self.app.id) {
             self.core.end_in_time(&saved);
             // Records of visitors are this end's alone.
@@ -52,7 +52,7 @@ impl ConnectionWork<'_> {
             Err(Ended::Failed(error)) if !error.is_refusal => {
                 Ok(self.retry_later(&error, pauses.next()))
             }
-            // Nobody sees to what is wanted: it must not go on as it is.
+            // Nobody enforces the settings, so the connection must not go on.
             Err(ended) => Err(ended),
         }
     }
@@ -80,7 +80,7 @@ impl ConnectionWork<'_> {
         Ok(())
     }
 
-    /// Applies a change at the server; one that is no relay of ours has nothing to do with it.
+    /// Applies a change at the server, if it is one of our relays.
     fn apply_at_server(&self, held: &mut HeldResources) -> Result<Applied, Ended> {
         if held.setup().is_of_relay() {
             let (setup, connector) = self.ask_again(held)?;
@@ -92,7 +92,7 @@ impl ConnectionWork<'_> {
         }
         let setup = held.setup().clone();
         let enforcement = Enforcement::of(&self.app, &setup)?;
-        // The server may see to something else than before.
+        // The server may enforce other settings than before.
         held.admit(&enforcement, &self.app.name, &setup);
         self.record
             .change()

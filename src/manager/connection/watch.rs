@@ -1,5 +1,5 @@
-//! Health checks of the exposed target: before `connected` is said, after a visit that found nobody, and while it
-//! fails. One that answers is left alone.
+//! Health checks of the exposed target: before it counts as connected, after a failed visit, and while it fails. A
+//! target that answers is not checked.
 //!
 //! ```text
 //! unknown ── answer ──> ok <── every 30 s, or on a wish ──> failing
@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 
-use super::probe::Probe;
-use super::probe::{HealthResult, HealthState};
+use super::probe::{HealthResult, HealthState, Probe};
 use super::record::ConnectionOwner;
 use crate::sync::{Thread, spawn};
 
@@ -22,24 +21,24 @@ const FAILING_PAUSE: Duration = crate::limits::PROBE_PAUSE;
 /// The least pause between two questions, however many visits fail.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Asks one application, for as long as its connection is there. Each question has a thread, which ends with the
-/// answer; there is one at a time.
+/// Health checks of one application while it is connected, one at a time. Each runs on a thread that ends with the
+/// answer.
 pub(super) struct HealthWatch {
     probe: Probe,
     /// The application's name in the log.
     name: String,
-    /// A visit found nobody.
+    /// Gets a message when a visit found no application.
     missed: Receiver<()>,
     /// The question under way.
     answer: Option<Receiver<HealthResult>>,
     asked: Instant,
-    /// A visit found nobody while the question was under way, which may have come before that.
+    /// True if a visit found no application while the question was under way, whose answer may be older.
     is_doubtful: bool,
-    /// When it is asked again.
+    /// Time of the next question.
     due: Option<Instant>,
 }
 
-/// Reason that there is nothing more to watch.
+/// Reason that watching has ended.
 pub(super) enum WatchEnd {
     /// The stop signal was given.
     Stopped,
@@ -47,12 +46,13 @@ pub(super) enum WatchEnd {
     TunnelEnded,
     /// The application was changed, or what the server did not hear of is to be told again.
     Changed,
-    /// It is time to look at what else was asked for.
+    /// The given time has come, or the tunnel's server is missed.
     Due,
 }
 
 impl HealthWatch {
-    /// Asks at once, but one that `is_known` to answer. `missed` gets a message when a visit found nobody.
+    /// Asks at once, unless the application `is_known` to answer. `missed` gets a message when a visit found no
+    /// application.
     pub(super) fn begin(name: &str, probe: Probe, missed: Receiver<()>, is_known: bool) -> Self {
         let mut watch = Self {
             probe,
@@ -87,8 +87,8 @@ impl HealthWatch {
         true
     }
 
-    /// Until the connection is to end, or there is something else to do: at `pending` at the latest, or at `due`, or
-    /// when the tunnel's server is missed.
+    /// Watches until the connection is to end or there is something else to do: at `pending` at the latest, or at
+    /// `due`, or when the tunnel's server is missed.
     pub(super) fn run(
         &mut self,
         record: &ConnectionOwner,
@@ -128,7 +128,7 @@ impl HealthWatch {
         }
     }
 
-    /// Asks soon, where it is in that state or not known.
+    /// Asks soon, if the health is `in_state` or unknown.
     fn hasten(&mut self, record: &ConnectionOwner, in_state: HealthState) {
         let state = record.status().health.state;
         if self.answer.is_none() && (state == in_state || state == HealthState::Unknown) {
@@ -140,7 +140,7 @@ impl HealthWatch {
         (self.asked, self.due) = (Instant::now(), None);
         let (sender, answer): (Sender<HealthResult>, _) = bounded(1);
         let probe = self.probe.clone();
-        // On a thread of its own, as a name's resolution cannot be interrupted; it ends with the answer.
+        // Runs on a thread of its own, because name resolution cannot be interrupted; it ends with the answer.
         let spawned = spawn(Thread::Health, move || {
             // Nobody may want it any more.
             let _ = sender.send(probe.ask());
@@ -154,7 +154,7 @@ impl HealthWatch {
         }
     }
 
-    /// The question is over. There is no answer where its thread broke off: it is asked again.
+    /// Applies an answer. There is none if the thread broke off; then it is asked again.
     fn apply_answer(&mut self, record: &ConnectionOwner, answer: Option<HealthResult>) {
         self.answer = None;
         let Some(answer) = answer else {

@@ -42,12 +42,12 @@ pub struct Setup {
     /// Code for visitors of an invisible application.
     #[serde(default, alias = "APIKey", deserialize_with = "key_or_none")]
     pub api_key: ApiKey,
-    /// How far inside the network the server was reached; behind a proxy a name counts as public.
+    /// Class of the address at which the server was reached; behind a proxy a name counts as public.
     #[serde(skip, default = "public")]
     pub server_class: AddressClass,
 }
 
-/// How the connector reaches the tunnel server.
+/// Address and credentials for the connector's tunnels.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 pub struct Connector {
     /// A host name or an IP address; no brackets.
@@ -59,7 +59,7 @@ pub struct Connector {
     /// The user name of tunnel connections.
     #[serde(alias = "Username")]
     pub username: String,
-    /// Their password. Wiped when it is dropped, whether or not the rest of the answer is taken.
+    /// Password of tunnel connections. Wiped when it is dropped, whether or not the rest of the answer is valid.
     #[serde(alias = "Password")]
     pub password: Zeroizing<String>,
     /// The tunnel server's port, where the server names it; 0 if `tunnel_url` is the only way.
@@ -74,7 +74,7 @@ pub struct Connector {
     /// Other relays of the same fleet that may be dialled, the best first; none from a server that is of no fleet.
     #[serde(default, deserialize_with = "alternates")]
     pub alternates: Option<Vec<Alternate>>,
-    /// The keys of these and of the first, vouched for; none from a relay of an earlier version.
+    /// Signed keys of these relays and of the first; none from a relay of an earlier version.
     #[serde(default, deserialize_with = "fleet")]
     pub(crate) fleet: Option<FleetKeys>,
 }
@@ -84,19 +84,19 @@ pub struct Connector {
 pub struct Alternate {
     /// A host name or an IP address; no brackets.
     pub external_ip: String,
-    /// Its port; 0 if `tunnel_url` is the only way.
+    /// Port; 0 if `tunnel_url` is the only way.
     pub tunnel_port: u16,
-    /// As in [`Connector::tunnel_url`].
+    /// Like [`Connector::tunnel_url`].
     #[serde(default, deserialize_with = "tunnel_url")]
     pub tunnel_url: Option<Endpoint>,
     /// The fingerprint of its host key.
     pub fingerprint: String,
 }
 
-/// How visitors reach the application.
+/// Addresses of the application.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct App {
-    /// The server's id of it; may be empty.
+    /// Server's ID of the application; may be empty.
     #[serde(default, alias = "AppID")]
     pub app_id: String,
     /// An `http`, `https` or `tcp` URL; empty where the server gives none.
@@ -128,7 +128,7 @@ pub struct Resource {
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ApiKey {
-    /// Where the code is shown: a host, or an `http` or `https` URL.
+    /// Server of the sign-in link: a host, or an `http` or `https` URL.
     #[serde(alias = "NHPServer")]
     pub nhp_server: String,
     /// The authorization code. Wiped as [`Connector::password`] is.
@@ -179,8 +179,8 @@ impl Setup {
 }
 
 impl Connector {
-    /// Refuses a tunnel server that lies further inside the network than whoever names it, unless its URL leads there
-    /// too; a name is judged when it is resolved, but for those that stand for this machine.
+    /// Refuses a tunnel server that is further inside the network than the server that names it, unless there is a
+    /// tunnel URL. A name is judged when it is resolved, except names of this machine.
     pub(super) fn judged_by(
         mut self,
         server: &ServerUrl,
@@ -259,24 +259,24 @@ impl fmt::Debug for ApiKey {
 
 #[cfg(test)]
 impl Setup {
-    /// As a server of the public network has answered it.
+    /// Reads an answer as from a server with a public address.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         read(body).ok()
     }
 }
 
-/// Why an answer is none.
+/// Reason that an answer is invalid.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It is no JSON object.
+    /// Not a JSON object.
     NotJson,
     /// An envelope with another code than 0 or 200, and its message.
     Code(String, String),
-    /// A part is missing or has the wrong type: which. The parts that are there may hold secrets.
+    /// A part that is missing or has the wrong type. No values: they may be secrets.
     Shape(String),
-    /// The tunnel server's address is not taken: why.
+    /// Reason that the tunnel server's address is refused.
     Address(String),
-    /// A value that is not taken: its name and what is wrong with it.
+    /// Name of an invalid value, and what is wrong with it.
     Value(&'static str, &'static str),
 }
 
@@ -317,7 +317,7 @@ pub(super) fn message(body: &[u8]) -> Option<String> {
     Some(envelope.message()).filter(|message| !message.is_empty())
 }
 
-/// Serde's own text quotes values, and one of them may be a password in the wrong place.
+/// Error without Serde's own text, which quotes values: one may be a password in the wrong place.
 fn shape(error: serde_json::Error) -> Refusal {
     let text = error.to_string();
     if text.starts_with(TUNNEL_PORT) {
@@ -352,7 +352,7 @@ struct Envelope {
 }
 
 impl Envelope {
-    /// The code that says that it failed.
+    /// Code of a failure.
     fn failure(&self) -> Option<String> {
         match &self.code {
             Value::Null => None,
@@ -402,7 +402,7 @@ impl Connector {
     }
 }
 
-/// One of them, where it can be used.
+/// Reads another relay; none if it is invalid.
 fn alternate(offered: &Value) -> Option<Alternate> {
     let read = || {
         let read: Alternate = from_json(offered).map_err(shape)?;
@@ -441,7 +441,7 @@ impl ApiKey {
     }
 }
 
-/// The URL for tunnels; none where it cannot be used.
+/// Reads the URL for tunnels; none if it is invalid.
 fn tunnel_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Endpoint>, D::Error> {
     let offered = Value::deserialize(from)?;
     let Some(url) = offered.as_str().filter(|url| !url.is_empty()) else {
@@ -468,7 +468,7 @@ fn tunnel_port<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u16>, D::Err
     number.map_err(|_| D::Error::custom(TUNNEL_PORT))
 }
 
-/// Those that can be used.
+/// Reads the other relays that are valid.
 fn alternates<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Alternate>>, D::Error> {
     let offered = Value::deserialize(from)?;
     let read = |all: &Vec<Value>| {
@@ -480,7 +480,7 @@ fn alternates<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Alternate
     Ok(offered.as_array().map(read))
 }
 
-/// Keys that cannot be read vouch for nothing.
+/// Reads the fleet's keys; none if they are invalid.
 fn fleet<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FleetKeys>, D::Error> {
     Ok(from_json(&Value::deserialize(from)?).ok())
 }

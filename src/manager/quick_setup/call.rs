@@ -1,4 +1,4 @@
-//! One HTTP call.
+//! A single HTTP call to a server: quick setup, a look at the server, or a release.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -14,8 +14,7 @@ use ureq::unversioned::transport::{
 use ureq::{Agent, Body, ProxyProtocol};
 use zeroize::Zeroizing;
 
-use super::failure::clean;
-use super::failure::{Failure, NAMELESS, NO_PROXY_THERE, NO_ROUTE, PROXY_SETTING};
+use super::failure::{Failure, NAMELESS, NO_PROXY_THERE, NO_ROUTE, PROXY_SETTING, clean};
 use super::transport::{ReachedAddress, RecordingConnector, Resolve};
 use crate::manager::ServerUrl;
 use crate::net::{AddressClass, in_words};
@@ -26,13 +25,13 @@ use crate::tunnel::ws::{
 
 /// The API path of a server.
 pub(super) const PATH: &str = "/api/public/quick-setup";
-/// The API path at a relay of ours that tells whether such a call would be let in.
+/// The API path at a relay of ours that tells whether such a call would be accepted.
 pub(super) const ENROLMENT: &str = "/api/public/enrolment";
 /// The API path of an application at a relay of ours; its id follows.
 const APPLICATIONS: &str = "/api/public/applications/";
 /// Bytes of an answer.
 const MAX_ANSWER: u64 = 1024 * 1024;
-/// Bytes that are read of what comes with another status than 2xx: it is only shown.
+/// Bytes read of an answer with another status than 2xx: they are only shown.
 const MAX_EXPLANATION: u64 = 16 * 1024;
 /// Bytes of the head of an answer.
 const MAX_HEAD: usize = 32 * 1024;
@@ -47,14 +46,14 @@ const LATE: &str = "it did not answer in time";
 /// Reply.
 pub(super) struct Reply {
     pub(super) status: u16,
-    /// How far inside the network the server was reached; behind a proxy a name counts as public.
+    /// Class of the address at which the server was reached; behind a proxy a name counts as public.
     pub(super) server_class: AddressClass,
     /// Time that the server asks to wait.
     pub(super) retry_after: Option<Duration>,
     pub(super) body: Zeroizing<Vec<u8>>,
 }
 
-/// Asks once, and takes at most `timeout` for all of it. One that is [`Failure::Unreachable`] is worth another attempt.
+/// Asks once, within `timeout`. After [`Failure::Unreachable`] another attempt may succeed.
 pub(super) fn post(
     server: &ServerUrl,
     path: &str,
@@ -69,7 +68,7 @@ pub(super) fn post(
         .header(header::ACCEPT, "application/json");
     let response = request.send(body).map_err(explained)?;
     let mut reply = reply(response).map_err(explained)?;
-    // Behind a proxy, a server is only where its own address says.
+    // Behind a proxy, only an address in the URL tells where the server is.
     let address = if proxy.is_none() {
         *reached.lock()
     } else {
@@ -81,7 +80,7 @@ pub(super) fn post(
     Ok(reply)
 }
 
-/// The way to a server, for errors. A proxy rarely leads back into the network that it stands in.
+/// Text for errors that names the proxy. A proxy rarely leads back into its own network.
 fn way_by(proxy: &Proxy, host: &str) -> String {
     let by = format!("by the proxy {}", proxy.authority());
     let class = host.parse().ok().and_then(AddressClass::of);
@@ -122,7 +121,7 @@ impl From<String> for NoAnswer {
     }
 }
 
-/// Asks what is there, without a body or a password: nothing is set up.
+/// Asks a server for its kind, without a body or a password: nothing is set up.
 pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<SetupEndpoint, NoAnswer> {
     let (agent, proxy, _) = agent(server, timeout)?;
     let response = agent.get(server.with(PATH)).call();
@@ -153,7 +152,8 @@ pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<SetupEndpoin
     })
 }
 
-/// Gives back what a relay of ours holds for an application; `place` is its identifier, with a query perhaps. Other servers know no such call.
+/// Releases an application at a relay of ours; `place` is its identifier, perhaps with a query. Other servers have no
+/// such call.
 pub(super) fn release(
     server: &ServerUrl,
     credentials: &Credentials,
@@ -195,7 +195,7 @@ fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     let is_number = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
     let wait = if is_number {
-        // More digits than fit is a long time.
+        // A number that does not fit is a long time.
         Duration::from_secs(value.parse().unwrap_or(u64::MAX))
     } else {
         let date = httpdate::parse_http_date(value).ok()?;
@@ -204,7 +204,7 @@ fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     Some(wait.min(MAX_WAIT))
 }
 
-/// The status has said all; what cannot be read of its explanation is left.
+/// Reads the beginning of an error's explanation; a read error is ignored, as the status is known.
 fn beginning(body: &mut Body) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut start = body.as_reader().take(MAX_EXPLANATION);
@@ -212,8 +212,8 @@ fn beginning(body: &mut Body) -> Vec<u8> {
     bytes
 }
 
-/// One agent a call: no connection is kept between attempts, which may be seconds apart. With it comes the proxy that it
-/// uses, and where it tells which address it reached.
+/// Makes the agent of a call: no connection is kept between attempts, which may be seconds apart. Also returns the
+/// proxy that it uses and the cell for the reached address.
 fn agent(
     server: &ServerUrl,
     timeout: Duration,
@@ -228,7 +228,7 @@ fn agent(
         .max_response_header_size(MAX_HEAD)
         .max_idle_connections(0)
         .user_agent(concat!("postern/", env!("CARGO_PKG_VERSION")))
-        // Given in any case: left out, the library would choose one by rules of its own.
+        // Always set, because the library would else choose a proxy by rules of its own.
         .proxy(proxy.as_ref().map(to_proxy).transpose()?)
         .tls_config(tls(server)?)
         .build();
@@ -243,7 +243,7 @@ fn agent(
     Ok((agent, proxy, reached))
 }
 
-/// The certificates that the user or the system trusts; the built-in ones where there are none.
+/// The certificates that the user or the system trusts; the built-in ones if there are none.
 fn tls(server: &ServerUrl) -> Result<TlsConfig, String> {
     let config = TlsConfig::builder();
     if !server.endpoint().secure {
@@ -282,7 +282,7 @@ fn to_proxy(proxy: &Proxy) -> Result<ureq::Proxy, String> {
     builder.build().map_err(|_| unusable())
 }
 
-/// The proxy is named in what happened on the way to the server.
+/// Failure of a call; it names the proxy if there is one.
 fn classified(server: &ServerUrl, error: ureq::Error, proxy: Option<&Proxy>) -> Failure {
     if let Some(error) = proxy.and_then(|proxy| of_proxy(server, proxy, &error)) {
         return Failure::of_proxy(&error);
@@ -297,7 +297,7 @@ fn classified(server: &ServerUrl, error: ureq::Error, proxy: Option<&Proxy>) -> 
         return lasting(ws::https_failure(server.host(), error));
     }
     match (error, proxy) {
-        // Refused by this machine's own connect: a proxy tells of the server's refusal in its answer.
+        // Refused by the proxy's address: a refusal by the server would be in the proxy's answer.
         (ureq::Error::Io(error), Some(proxy))
             if error.kind() == io::ErrorKind::ConnectionRefused
                 && error.raw_os_error().is_some() =>
@@ -336,7 +336,7 @@ fn classified_by_kind(
     }
 }
 
-/// The proxy's own refusal, in the words that tunnels have for it; none for anything else.
+/// Refusal by the proxy itself, with the texts of tunnels; none for anything else.
 fn of_proxy(server: &ServerUrl, proxy: &Proxy, error: &ureq::Error) -> Option<DialError> {
     const SOCKS: [&str; 3] = [
         "no acceptable auth methods",
@@ -393,8 +393,8 @@ fn of_tls(error: &ureq::Error) -> Option<&rustls::Error> {
     }
 }
 
-/// The rows of the retry table: the end of the stream, a timeout, a refused connection; and what a computer without a
-/// network says at once.
+/// Reason for each kind of error in the retry table: the end of the stream, a timeout, a refused connection; and for
+/// errors of a machine without a network.
 fn row(kind: io::ErrorKind) -> Option<&'static str> {
     use io::ErrorKind::{
         BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, HostUnreachable,

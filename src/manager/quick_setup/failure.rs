@@ -1,76 +1,13 @@
-//! Why a quick-setup call brought nothing.
+//! Failure of a quick-setup call: message, hint, and the removal of secrets from texts of servers.
 
 use std::fmt;
 
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::answer;
-use super::answer::Refusal;
+use super::answer::{self, Refusal};
 use crate::store::is_hidden;
 use crate::tunnel::ws::{DialError, NO_NAME};
-
-/// The reason, fit to be shown: what came is cleaned, bounded and without secrets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Failure {
-    /// Nobody wants the answer any more.
-    Stopped,
-    /// Something on this machine: the proxy setting, the credentials, a thread.
-    Local(String),
-    /// The server does not take the credentials, also after they were loaded anew.
-    Unauthorized {
-        /// Its message; may be empty.
-        said: String,
-    },
-    /// The server asks for patience, at the last attempt too.
-    TooManyRequests {
-        /// How often it was asked.
-        attempts: u32,
-    },
-    /// Nothing answers, or it stops in the middle, at the last attempt too.
-    Unreachable {
-        /// Error of the last attempt.
-        reason: String,
-        /// How often it was tried.
-        attempts: u32,
-    },
-    /// The call cannot succeed: a name without an address, a certificate, no HTTP.
-    Call {
-        /// Reason.
-        reason: String,
-    },
-    /// A proxy does not pass the call on.
-    Proxy {
-        /// Message.
-        reason: String,
-        /// Advice for it.
-        advice: &'static str,
-        /// True if it wants other credentials.
-        is_about_account: bool,
-    },
-    /// Another status than 200 to 299.
-    Status {
-        /// The status.
-        status: u16,
-        /// Its message; may be empty.
-        said: String,
-    },
-    /// An answer that says in itself that it failed.
-    Refused {
-        /// Its `code`.
-        code: String,
-        /// Its `message`; may be empty.
-        said: String,
-    },
-    /// An answer that cannot be used.
-    Answer {
-        /// Reason.
-        reason: String,
-        /// Received text; may be empty.
-        came: String,
-    },
-}
 
 /// Hint for a certificate that is not valid at this time.
 const CLOCK: &str =
@@ -95,6 +32,79 @@ pub(super) const NO_ROUTE: &str = "no route to the relay";
 pub(crate) const OTHER_NAME: &str =
     "choose another --site-name, or ask the relay's operator to transfer it";
 
+/// Characters of an excerpt: two lines of a card.
+const EXCERPT: usize = 200;
+/// Characters of a message for people: longer than any real one.
+const MESSAGE: usize = 4096;
+/// Bytes of an answer that are used for an excerpt.
+const LOOKED_AT: usize = 4096;
+const MASK: &str = "***";
+/// Bytes of the shortest secret that is masked: connectors' passwords have 43 and tokens of a relay of ours at least
+/// 12. A shorter one may be any word of the message, such as "wrong", and masking it would reveal it.
+const SHORTEST_SECRET: usize = 8;
+
+/// Reason of a failure. Its texts can be shown: they are cleaned, bounded and without secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Failure {
+    /// Nobody wants the answer any more.
+    Stopped,
+    /// Something on this machine: the proxy setting, the credentials, a thread.
+    Local(String),
+    /// The server rejects the credentials, also after they were loaded again.
+    Unauthorized {
+        /// Message of the server; may be empty.
+        said: String,
+    },
+    /// The server limits calls, at the last attempt too.
+    TooManyRequests {
+        /// Number of attempts.
+        attempts: u32,
+    },
+    /// Nothing answers, or it stops in the middle, at the last attempt too.
+    Unreachable {
+        /// Error of the last attempt.
+        reason: String,
+        /// Number of attempts.
+        attempts: u32,
+    },
+    /// The call cannot succeed: a name without an address, a certificate, no HTTP.
+    Call {
+        /// Reason.
+        reason: String,
+    },
+    /// A proxy does not pass the call on.
+    Proxy {
+        /// Message.
+        reason: String,
+        /// Advice for it.
+        advice: &'static str,
+        /// True if it wants other credentials.
+        is_about_account: bool,
+    },
+    /// Another status than 200 to 299.
+    Status {
+        /// The status.
+        status: u16,
+        /// Message of the server; may be empty.
+        said: String,
+    },
+    /// An answer whose body reports a failure.
+    Refused {
+        /// `code` of the answer.
+        code: String,
+        /// `message` of the answer; may be empty.
+        said: String,
+    },
+    /// An answer that cannot be used.
+    Answer {
+        /// Reason.
+        reason: String,
+        /// Received text; may be empty.
+        came: String,
+    },
+}
+
 impl Failure {
     /// True if the operator of a relay has revoked this connector.
     pub(crate) fn is_revocation(&self) -> bool {
@@ -110,7 +120,7 @@ impl Failure {
         matches!(self, Self::Status { status: 403, said } if TOLD.iter().any(|told| said.contains(told)))
     }
 
-    /// True if the relay gives the wished name to nobody.
+    /// True if the wanted name is reserved at the relay.
     pub(crate) fn is_reserved_name(&self) -> bool {
         matches!(self, Self::Status { status: 400, said } if said.contains("this name is reserved"))
     }
@@ -135,7 +145,7 @@ impl Failure {
         }
     }
 
-    /// Nothing came back of a call: the end of the stream, a timeout, a refused connection.
+    /// Failure of a call without a complete answer: the end of the stream, a timeout, a refused connection.
     pub(super) fn passing(reason: String) -> Self {
         Self::Unreachable {
             reason,
@@ -143,7 +153,7 @@ impl Failure {
         }
     }
 
-    /// Its message, for one call.
+    /// Message for a single call, without the number of attempts.
     pub(super) fn into_reason(self) -> String {
         match self {
             Self::Unreachable { reason, .. } => reason,
@@ -206,7 +216,7 @@ impl Failure {
     }
 }
 
-/// Returns what cures a refusal, by what a relay said of it: a token does where that was about tokens.
+/// Hint for a refusal, by the relay's message.
 fn hint_of_403(said: &str) -> &'static str {
     let is = |words: &str| said.contains(words);
     match () {
@@ -277,17 +287,6 @@ fn part(f: &mut fmt::Formatter<'_>, before: &str, text: &str) -> fmt::Result {
     }
 }
 
-/// Characters of an excerpt: two lines of a card.
-const EXCERPT: usize = 200;
-/// Characters of a message that is meant for people: more than any that is one.
-const MESSAGE: usize = 4096;
-/// Bytes of an answer that an excerpt is made of.
-const LOOKED_AT: usize = 4096;
-const MASK: &str = "***";
-/// Bytes of the shortest secret that is masked: connectors' passwords have 43 and tokens of a relay of ours at least 12.
-/// A shorter one may be any word of the message, such as "wrong", and masking it would reveal it.
-const SHORTEST_SECRET: usize = 8;
-
 /// The secrets of one call, which none of its outcome may repeat.
 #[derive(Deserialize)]
 pub(super) struct SentSecrets {
@@ -298,7 +297,7 @@ pub(super) struct SentSecrets {
 }
 
 impl SentSecrets {
-    /// Those of a body that was sent.
+    /// Reads the secrets of a body that was sent.
     pub(super) fn of(body: &[u8]) -> Self {
         serde_json::from_slice(body).expect("what was sent is JSON of ours")
     }
@@ -316,8 +315,8 @@ impl SentSecrets {
         }
     }
 
-    /// The beginning of what came in place of an answer. Nothing of what is JSON, wherever that begins: it may be an
-    /// answer, half or behind a byte order mark or a warning, with the credentials that the server assigns.
+    /// Beginning of a text that came in place of an answer. JSON is removed, wherever it begins: it may be part of an
+    /// answer, behind a byte order mark or a warning, with the credentials that the server assigns.
     pub(super) fn excerpt(&self, bytes: &[u8]) -> String {
         let start = bytes.get(..LOOKED_AT).unwrap_or(bytes);
         if start.trim_ascii_start().starts_with(b"[") {
@@ -337,14 +336,14 @@ impl SentSecrets {
     }
 }
 
-/// One line of at most [`MESSAGE`] characters.
+/// Puts a text on one line of at most [`MESSAGE`] characters.
 pub(super) fn clean(text: &str) -> String {
     line(text, MESSAGE)
 }
 
-/// One line of at most `cap` characters; the mark at its end says that there was more.
+/// Puts a text on one line of at most `cap` characters, with a mark at its end if it was cut.
 fn line(text: &str, cap: usize) -> String {
-    // Marks that turn the direction of writing would let a server disguise what it says.
+    // Marks that change the writing direction would let a server disguise its text.
     let spaced = text.replace(|c: char| c.is_control() || is_hidden(c), " ");
     let line = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(cap) {

@@ -8,7 +8,8 @@
 //!                           └ anything else: Failure
 //! ```
 //!
-//! `answer` checks all that a server sends before anybody sees it; `redact` makes what is shown of it.
+//! `answer` checks everything that a server sends before it is used; `failure` removes secrets from texts that are
+//! shown.
 
 mod answer;
 mod call;

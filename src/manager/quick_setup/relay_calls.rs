@@ -1,5 +1,5 @@
-//! Calls that only relays of ours know: they give back what one holds for an application, and ask whether it would let
-//! this connector in.
+//! Calls that only relays of ours answer: release of an application, and questions whether a relay knows or would enrol
+//! this connector.
 
 use std::time::Duration;
 
@@ -8,18 +8,17 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::call;
-use super::failure::Failure;
-use super::failure::SentSecrets;
+use super::failure::{Failure, SentSecrets};
 use crate::api::relay::SetupCall;
 use crate::manager::ServerUrl;
 use crate::store::{Credentials, to_json};
 use crate::sync::{Thread, spawn};
 
-/// Time for all of it: nobody waits for it.
+/// Time for a call.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Begins the call, and does not wait: what is not given back is the relay's to keep, and costs nobody anything. The
-/// channel is closed when the call has ended.
+/// Begins to release an application and does not wait; if it fails, the relay keeps an unused entry. The channel is
+/// closed when the call has ended.
 pub(crate) fn release(
     server: ServerUrl,
     credentials: Credentials,
@@ -41,8 +40,8 @@ pub(crate) fn release(
     done
 }
 
-/// Gives back what a relay holds for an application, with the name of its site, which anybody can have then. Waits for the
-/// answer; the error says why the name is not free.
+/// Releases an application together with the name of its site, which others can use then. Waits for the answer; the
+/// error is the reason that the name is not free.
 pub(crate) fn release_name(
     server: &ServerUrl,
     credentials: &Credentials,
@@ -56,7 +55,7 @@ pub(crate) fn release_name(
         .and_then(Value::as_bool)
     {
         Some(_) => Ok(()),
-        // It has nothing of it.
+        // The relay does not know the application.
         None if reply.status == 404 => Ok(()),
         None if reply.status == 200 => {
             Err("the relay is too old to release names: it reserves them for 30 days".to_owned())
@@ -68,11 +67,11 @@ pub(crate) fn release_name(
 /// Standing of a connector at a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectorStanding {
-    /// It is let in.
+    /// The connector is known.
     Known,
     /// Its name or password is wrong.
     Refused,
-    /// The operator has turned it out.
+    /// The operator has revoked it.
     Revoked,
 }
 
@@ -89,8 +88,8 @@ pub(crate) fn standing(server: &ServerUrl, credentials: &Credentials) -> Option<
     }
 }
 
-/// Asks whether a server would let this connector in with the token, and sets nothing up. `Ok(false)`: the server knows no
-/// such question, and only a call will tell.
+/// Asks whether a server would enrol this connector with the token; sets nothing up. Returns `Ok(false)` if the server
+/// does not know this question, so that only a quick-setup call will tell.
 pub(crate) fn would_enrol(
     server: &ServerUrl,
     credentials: &Credentials,

@@ -1,4 +1,4 @@
-//! The attempts and the pauses between them.
+//! Attempts of a quick-setup call, and the pauses between them.
 
 use crate::sync::{Permits, Thread, spawn};
 use std::sync::LazyLock;
@@ -9,23 +9,22 @@ use zeroize::Zeroizing;
 
 use super::answer::{self, Setup};
 use super::call::{PATH, Reply, post};
-use super::failure::Failure;
-use super::failure::SentSecrets;
+use super::failure::{Failure, SentSecrets};
 use crate::manager::ServerUrl;
 
 /// Maximum number of attempts.
 pub const ATTEMPTS: u32 = crate::limits::SETUP_ATTEMPTS;
 
-/// Calls alive at once, those included that nobody waits for any more: three times the connections that there can be.
+/// Maximum number of calls at once, including those that nobody waits for any more: three times the connections.
 const MAX_CALLS: usize = 300;
 
-/// The longest pause after a 503, whatever it asks for. Default 10 s: the next attempt tells.
+/// The longest pause after a 503, even if it asks for more. Default 10 s: the next attempt tells.
 const MAX_BUSY: Duration = Duration::from_secs(10);
 
-/// Calls alive.
+/// Current calls.
 static CALLS: LazyLock<Permits> = LazyLock::new(Permits::default);
 
-/// The times of the calls.
+/// Times of the calls.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     /// All of one call, from the name's resolution to the last byte of the answer.
@@ -34,7 +33,7 @@ pub(super) struct Pace {
     pub(super) second: Duration,
 }
 
-/// As the specification has them.
+/// Times of the specification.
 const PACE: Pace = Pace {
     call: crate::limits::SETUP_CALL,
     second: Duration::from_secs(1),
@@ -45,7 +44,7 @@ const PACE: Pace = Pace {
 pub struct Wait {
     /// The attempt that failed, from 1.
     pub attempt: u32,
-    /// When the next one begins.
+    /// Time of the next attempt.
     pub until: Instant,
     /// Reason that it is needed.
     pub reason: String,
@@ -55,16 +54,16 @@ pub struct Wait {
 pub trait Caller {
     /// Prepares the next call; the credentials are read anew from where they are stored when `reload` is given.
     fn prepare(&mut self, reload: bool) -> Result<PreparedCall, Failure>;
-    /// A pause begins, or ends with `None`.
+    /// Called when a pause begins, and with `None` when it ends.
     fn waiting(&mut self, wait: Option<Wait>);
 }
 
-/// One call that is to be made.
+/// A call that is to be made.
 pub struct PreparedCall {
     /// Body to send: the JSON of a [`SetupCall`](crate::api::relay::SetupCall).
     pub body: Zeroizing<Vec<u8>>,
-    /// Called when the server has accepted the credentials, also when nobody waits for it any more: on the thread of
-    /// the call, before [`run`] returns. One that is late may come after that of a newer run.
+    /// Called when the server has accepted the credentials, even if nobody waits any more: on the thread of the call,
+    /// before [`run`] returns. A late one may come after that of a newer run.
     pub accepted: Box<dyn FnOnce(&Setup) + Send>,
 }
 
@@ -117,9 +116,9 @@ pub(super) fn run_at(
 /// Next action after an attempt.
 enum Next {
     Answer(Result<Box<Setup>, Failure>),
-    /// The next attempt at once, with credentials loaded anew.
+    /// The next attempt at once, with the credentials loaded again.
     Reload,
-    /// The next attempt after so long, and why.
+    /// The next attempt after this pause; and the reason.
     Pause(Duration, String),
 }
 
@@ -153,11 +152,11 @@ fn next(pace: Pace, attempt: u32, outcome: SetupOutcome) -> Next {
 /// Outcome of an attempt, by the rows of the retry table.
 enum SetupOutcome {
     Done(Box<Setup>),
-    /// 401, and what was said.
+    /// 401, and the message.
     Unauthorized(String),
     /// 429, and the wait that was asked for.
     TooMany(Option<Duration>),
-    /// 503 with a time after which it may be otherwise, and what was said.
+    /// 503 with the time to wait, and the message.
     Busy(Option<Duration>, String),
     /// The end of the stream, a timeout, a refused connection.
     Passing(String),
@@ -173,7 +172,7 @@ fn ask(
     stop: &Receiver<()>,
     reload: bool,
 ) -> Result<SetupOutcome, Failure> {
-    // A call that is not wanted any more is not made.
+    // A call that is no longer wanted is not made.
     if stop.try_recv() != Err(TryRecvError::Empty) {
         return Err(Failure::Stopped);
     }
@@ -186,7 +185,7 @@ fn ask(
     }
 }
 
-/// The call's thread ends with the call, within its timeout, whether or not somebody waits.
+/// Starts the call's thread, which ends with the call, within its timeout.
 fn start(
     pace: Pace,
     server: ServerUrl,

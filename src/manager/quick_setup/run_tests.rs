@@ -131,8 +131,8 @@ impl Scene {
         text
     }
 
-    /// When the requests after the first came, in units of [`FAST`]'s second since the scene began: one that is noted late
-    /// makes no pause shorter so.
+    /// Times of the requests after the first, in units of [`FAST`]'s second since the scene began, so that a request
+    /// that is noted late makes no pause shorter.
     fn times(&self) -> Vec<f64> {
         let requests = self.server.requests();
         let since = |at: Instant| (at - self.began).as_secs_f64() / 0.02;
@@ -231,7 +231,7 @@ fn retry_after_lengthens_a_pause_and_never_shortens_it() {
     scene.paused(&[3.0, 50.0, 9.0]);
 }
 
-/// As a relay answers whose store is away; without a time it is an end like others.
+/// Answer of a relay whose store is away; without a time it is a failure like others.
 #[test]
 fn a_503_that_says_when_is_asked_again_and_told_at_the_last() {
     let busy = || Act::text(503, "the store is away").header("Retry-After: 0");

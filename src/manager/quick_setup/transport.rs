@@ -1,4 +1,5 @@
-//! How the HTTP library finds a server's addresses, and which of them took the connection of a call.
+//! Resolver and connector for the HTTP library: local names are resolved here, and the address that accepted a call's
+//! connection is recorded.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use crate::net::authority;
 use crate::sync::Mutex;
 use crate::tunnel::ws::Endpoint;
 
-/// The address, once there is one.
+/// Address that accepted the connection, once there is one.
 pub(super) type ReachedAddress = Arc<Mutex<Option<IpAddr>>>;
 
-/// Connects as the library does, one address after the other, and notes which it was.
+/// Connects as the library does, one address after the other, and records the one that accepted.
 #[derive(Debug, Default)]
 pub(super) struct RecordingConnector {
     tcp: TcpConnector,
@@ -81,8 +82,8 @@ fn alone<'a>(details: &ConnectionDetails<'a>, timeout: NextTimeout) -> Connectio
     }
 }
 
-/// Asks the system, but for addresses and the names that stand for this machine (RFC 6761 §6.3):
-/// what may go there in the clear must not depend on what a name server says.
+/// Asks the system, except for addresses and names of this machine (RFC 6761 §6.3): these may be reached without TLS,
+/// so they must not depend on a name server.
 #[derive(Debug, Default)]
 pub(super) struct Resolve(DefaultResolver);
 
@@ -105,7 +106,7 @@ impl Resolver for Resolve {
     }
 }
 
-/// The system's words for it are no help to a user.
+/// Replaces the system's message, which does not help a user.
 fn not_found(error: Error) -> Error {
     match error {
         Error::Io(error) => {

@@ -1,4 +1,4 @@
-//! Connector data for a tunnel to a remote server.
+//! Connector data for tunnels to a remote server, and the credentials that it is read from.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,13 +7,11 @@ use zeroize::Zeroizing;
 
 use crate::api::ErrorClass;
 use crate::manager::connection::ConnectError;
-use crate::manager::quick_setup;
-use crate::manager::quick_setup::Setup;
+use crate::manager::quick_setup::{self, Setup};
 use crate::manager::server_url::ServerUrl;
 use crate::net::AddressClass;
 use crate::net::authority::authority;
-use crate::store;
-use crate::store::{CredentialStore, Credentials};
+use crate::store::{self, CredentialStore, Credentials};
 use crate::tunnel::client::{HostKeyCheck, Settings};
 use crate::tunnel::group::Alternate;
 use crate::tunnel::known_servers::KnownServers;
@@ -29,19 +27,19 @@ pub(crate) struct Connector {
     pub(crate) external_ip: String,
     /// The remote port of the main tunnel.
     pub(crate) api_port: u16,
-    /// How far inside the network whoever named that was reached.
+    /// Class of the address at which the server was reached that named the tunnel server.
     pub(crate) server_class: AddressClass,
     /// 0 if `tunnel_url` is the only way.
     pub(crate) tunnel_port: u16,
     pub(crate) tunnel_url: Option<Endpoint>,
     pub(crate) user: String,
     pub(crate) password: Zeroizing<String>,
-    /// Other relays that tunnels may be held at too, the best first; none where the server's last answer named no fleet.
+    /// Other relays that may hold tunnels too, the best first; none if the server's last answer named no fleet.
     pub(crate) others: Option<Vec<quick_setup::Alternate>>,
 }
 
 impl Connector {
-    /// That of complete connector info, from the server with this origin.
+    /// Returns the connector of complete connector info from the server with this origin.
     pub(crate) fn of(origin: &str, credentials: &Credentials) -> Option<Self> {
         if !credentials.has_connector_info() {
             return None;
@@ -61,8 +59,8 @@ impl Connector {
         })
     }
 
-    /// The tunnel server: `ws://{ExternalIP}:{TunnelPort}`, or its URL where it has no port. Its host key is known by this
-    /// address, whichever way leads there.
+    /// The tunnel server: `ws://{ExternalIP}:{TunnelPort}`, or its URL if it has no port. Its host key is known by this
+    /// address, also if the URL is used.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, ConnectError> {
         endpoint(
             &self.external_ip,
@@ -71,22 +69,22 @@ impl Connector {
         )
     }
 
-    /// Where a tunnel beside that of [`Connector::settings`] may be; none where the server is of no fleet.
+    /// Further relays for a tunnel besides that of [`Connector::settings`]; none without a fleet.
     pub(crate) fn others(&self, known: &Arc<KnownServers>) -> Option<Vec<Alternate>> {
         let others = self.others.as_ref()?.iter();
         let others = others.map(|other| place(other.endpoint(), &other.tunnel_url, known));
         Some(others.flatten().collect())
     }
 
-    /// All relays that a tunnel may be held at, the best first.
+    /// All relays that may hold a tunnel, the best first.
     pub(crate) fn places(&self, known: &Arc<KnownServers>) -> Vec<Alternate> {
         let first = place(self.endpoint(), &self.tunnel_url, known);
         let others = self.others(known).into_iter().flatten();
         first.into_iter().chain(others).collect()
     }
 
-    /// True if a main tunnel made with the other leads to the same: in a fleet all relays do, and nothing that runs ends
-    /// since another one is named first.
+    /// True if a main tunnel made with the other leads to the same server. All relays of a fleet are the same, so a
+    /// tunnel does not end because another relay is named first.
     pub(super) fn leads_as(&self, other: &Self) -> bool {
         let is_of_fleet = self.others.is_some() && other.others.is_some();
         let anywhere = |connector: &Self| {
@@ -118,7 +116,7 @@ impl Connector {
 }
 
 impl quick_setup::Alternate {
-    /// Its tunnel server.
+    /// Returns its tunnel server.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, ConnectError> {
         endpoint(
             &self.external_ip,
@@ -153,8 +151,8 @@ fn endpoint(host: &str, port: u16, url: Option<&Endpoint>) -> Result<Endpoint, C
     })
 }
 
-/// How far inside the network a server was when it named the address for tunnels. Where an earlier version did not keep
-/// that, its URL may tell; none where only the next call does.
+/// Class of a server's address when it named the tunnel server. If an earlier version did not save it, the server's URL
+/// may tell; none if only the next call can.
 pub(crate) fn class_of(origin: &str, credentials: &Credentials) -> Option<AddressClass> {
     let kept = credentials.server_class.as_deref();
     kept.and_then(AddressClass::named).or_else(|| {
@@ -168,10 +166,10 @@ pub(crate) fn class_of(origin: &str, credentials: &Credentials) -> Option<Addres
     })
 }
 
-/// The tunnel server's port where nothing names one. 62888 by the specification.
+/// The tunnel server's default port. 62888 by the specification.
 pub const DEFAULT_TUNNEL_PORT: u16 = 62888;
 
-/// The credentials for one server. Memory never falls behind the disk.
+/// Credentials for one server. The copy in memory is never older than the disk.
 pub(crate) struct ServerCredentials {
     store: CredentialStore,
     origin: String,
@@ -187,7 +185,7 @@ pub(crate) struct Accepted {
 }
 
 impl ServerCredentials {
-    /// Those for the server with this origin; nothing is read yet.
+    /// Credentials for the server with this origin; nothing is read yet.
     pub(crate) fn new(store: CredentialStore, origin: &str) -> Self {
         Self {
             store,
@@ -208,7 +206,7 @@ impl ServerCredentials {
         Ok(read)
     }
 
-    /// Saves what an answer says, in the place of what is in memory. `own_port` is the application's.
+    /// Saves the connector info of an answer, and keeps it in memory. `own_port` is the application's.
     pub(crate) fn accept(
         &mut self,
         setup: &Setup,
@@ -240,7 +238,7 @@ impl ServerCredentials {
         })
     }
 
-    /// Forgets them, in memory and on disk; false where there are none on disk.
+    /// Forgets the credentials, in memory and on disk; false if there are none on disk.
     pub(super) fn forget(&mut self) -> Result<bool, store::Error> {
         let was_known = self.store.forget(&self.origin)?;
         self.in_memory = None;
@@ -263,10 +261,10 @@ impl ServerCredentials {
     }
 }
 
-/// Step 2 of the connect sequence; answers the tunnel server's port for the application.
+/// Step 2 of the connect sequence; returns the tunnel server's port for the application.
 ///
-/// All others use what is saved, also for the main tunnel: a port that the server names, and that was connected to,
-/// gives way to none that one application names, perhaps by mistake.
+/// The saved port is for all others, also the main tunnel: an application's own port, which may be a mistake, does not
+/// replace a port that the server names and that was connected to.
 fn update(saved: &mut Credentials, given: &quick_setup::Connector, own_port: Option<u16>) -> u16 {
     let named = given.tunnel_port;
     let port = own_port.or(named).or(saved.proven_tunnel_port);

@@ -15,11 +15,11 @@ pub(crate) struct Environment {
     /// Host keys; each remote server has its own part of them.
     pub(crate) known: KnownServers,
     pub(crate) tunnels: Arc<Registry>,
-    /// Where this program listens.
+    /// Listening addresses of this program.
     pub(crate) listeners: OwnListeners,
     /// Told when a main tunnel is up; the local API service counts them.
     pub(crate) connections: Arc<Connections>,
-    /// For the private sockets of HTTP services.
+    /// Directory for the private sockets of HTTP services.
     pub(crate) run_dir: PathBuf,
     pub(crate) check_other_users: bool,
 }

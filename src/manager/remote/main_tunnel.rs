@@ -1,10 +1,10 @@
-//! The main tunnel of a remote server: one, shared by all its applications.
+//! The main tunnel of a remote server, shared by all its applications, and the local API service at its end.
 //!
 //! ```text
 //!          wanted by a connection, or at the start           signal
 //! absent ──────────────────────────────────────> connecting ────────> ready
-//!    ▲  ▲             30 s without the signal: who waits  │  │          │ │
-//!    │  │             is told; the trying goes on         │  └──────────┤ └──┐
+//!    ▲  ▲             30 s without the signal: waiters    │  │          │ │
+//!    │  │             are told; it goes on trying         │  └──────────┤ └──┐
 //!    │  └── failed <──────── it cannot be started ────────┘ other        │    │
 //!    │        └───────────── wanted again: connecting       connector info    │
 //!    └───────────────────── started afresh, or not used any more ─────────────┘
@@ -18,11 +18,8 @@ use crossbeam_channel::TryRecvError;
 use serde_json::json;
 
 use super::Environment;
-use super::connector::Connector;
-use super::connector::ServerCredentials;
-use super::server::MainTunnelView;
-use super::server::RemoteServer;
-use super::server::{Command, MainTunnelProgress};
+use super::connector::{Connector, ServerCredentials};
+use super::server::{Command, MainTunnelProgress, MainTunnelView, RemoteServer};
 use crate::http::{HostPolicy, Limits, Method, Response, Router, Server, ServerConfig};
 use crate::manager::connection::Connections;
 use crate::manager::own_listeners::RegisteredListener;
@@ -32,31 +29,35 @@ use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::registry::{TunnelKey, TunnelKind};
 use crate::tunnel::remote::Remote;
 
-/// Where the local API service listens: the first free one. 4000 to 5000 by the specification.
+/// Ports for the local API service, which takes the first free one. 4000 to 5000 by the specification.
 const LOCAL_PORTS: std::ops::RangeInclusive<u16> = 4000..=5000;
+/// Threads of the local API service. One: each answer takes microseconds.
+const LOCAL_API_WORKERS: usize = 1;
+/// Connections of the local API service: a remote server asks now and then.
+const LOCAL_API_CONNECTIONS: usize = 32;
 
-/// The main tunnel, which its server's owner has alone.
+/// The main tunnel; only its server's owner has it.
 pub(super) struct MainTunnel {
     key: TunnelKey,
     environment: Arc<Environment>,
-    /// Where the tunnel's thread tells that it is connected.
+    /// Gets the tunnel's message that it is connected.
     mailbox: Weak<RemoteServer>,
     state: MainTunnelState,
     service: Option<LocalService>,
 }
 
 enum MainTunnelState {
-    /// It is not set up, or was ended.
+    /// Not set up, or ended.
     Absent,
-    /// It tries, for as long as it takes.
+    /// Trying, for as long as it takes.
     Connecting(Connector, Arc<TunnelGroup>),
-    /// `mainReady`: also while the tunnel is lost, which mends by itself.
+    /// `mainReady`: also while the tunnel is lost and reconnects.
     Ready(Connector, Arc<TunnelGroup>),
-    /// It could not be set up, or what belongs to it could not.
+    /// The tunnel or its local API service could not be set up.
     Failed(String, Option<Arc<TunnelGroup>>),
 }
 
-/// The service at the tunnel's end here. Its port is taken before the tunnel is up.
+/// The local API service at this end of the tunnel. Its port is bound before the tunnel is up.
 struct LocalService {
     port: u16,
     /// None once the service runs.
@@ -83,7 +84,7 @@ impl MainTunnel {
         matches!(self.state, MainTunnelState::Absent)
     }
 
-    /// How far it is; none where it is not set up.
+    /// Progress for waiters; none if it is not set up.
     pub(super) fn progress(&self) -> Option<MainTunnelProgress> {
         match &self.state {
             MainTunnelState::Absent => None,
@@ -95,7 +96,7 @@ impl MainTunnel {
         }
     }
 
-    /// For the API; none where it is not set up.
+    /// View for the API; none if it is not set up.
     pub(super) fn view(&self) -> Option<MainTunnelView> {
         let (error, tunnel) = match &self.state {
             MainTunnelState::Absent => return None,
@@ -111,8 +112,8 @@ impl MainTunnel {
         })
     }
 
-    /// Begins to set it up, unless it is there or on its way with the same connector info, for which it may be at another
-    /// relay now. Stops one that is made with another, which takes a second at most.
+    /// Begins to set it up, unless one with the same connector info exists; that one may move to another relay. Stops a
+    /// tunnel with other connector info, which takes a second at most.
     pub(super) fn set_up(&mut self, info: Connector, credentials: &mut ServerCredentials) {
         if self.is_there(&info) {
             self.try_again();
@@ -135,7 +136,7 @@ impl MainTunnel {
         }
     }
 
-    /// In the place of a relay that has been away for long.
+    /// Holds it at another relay if one has been away for long.
     fn hold_at(&self, connector: &Connector) {
         let (MainTunnelState::Connecting(_, tunnel) | MainTunnelState::Ready(_, tunnel)) =
             &self.state
@@ -150,7 +151,7 @@ impl MainTunnel {
         }
     }
 
-    /// The tunnel has connected; false where it was ready already, or is lost again.
+    /// Called when the tunnel has connected; false if it was ready already, or is lost again.
     pub(super) fn note_connected(&mut self, credentials: &mut ServerCredentials) -> bool {
         let (info, tunnel) = match &self.state {
             MainTunnelState::Connecting(info, tunnel) if tunnel.is_connected() => {
@@ -180,12 +181,12 @@ impl MainTunnel {
         self.environment.tunnels.close(&self.key);
     }
 
-    /// The program ends: the registry ends the tunnel.
+    /// Called at the end of the program; the registry ends the tunnel.
     pub(super) fn end_service(&mut self) {
         self.service = None;
     }
 
-    /// One whose thread broke off would else be waited for ever.
+    /// True if a tunnel with the same connector info exists and its thread has not broken off.
     fn is_there(&self, info: &Connector) -> bool {
         match &self.state {
             MainTunnelState::Connecting(present, tunnel)
@@ -201,7 +202,7 @@ impl MainTunnel {
         MainTunnelState::Failed(error, tunnel)
     }
 
-    /// In the place of an earlier tunnel.
+    /// Starts the tunnel in place of an earlier one.
     fn start(
         &mut self,
         info: &Connector,
@@ -216,7 +217,7 @@ impl MainTunnel {
         let known = Arc::new(self.environment.known.named_by(&self.key.server));
         let settings = info.settings(Arc::clone(&known), forward);
         let mut settings = settings.map_err(|error| error.error)?;
-        // Whoever has the same port of `::1` is somebody else.
+        // Port of `127.0.0.1` only: on `::1` it may belong to another program.
         settings.localhost = Some(Ipv4Addr::LOCALHOST.into());
         let mailbox = Weak::clone(&self.mailbox);
         settings.on_connected = Some(Box::new(move || {
@@ -235,7 +236,7 @@ impl MainTunnel {
         started.map_err(|error| format!("cannot start it: {}", in_words(error)))
     }
 
-    /// The local port: that of before where it can be had, else the first free one.
+    /// Binds the local port: the previous one if possible, else the first free one.
     fn bind(&mut self, credentials: &mut ServerCredentials) -> Result<u16, String> {
         if let Some(port) = self.port() {
             return Ok(port);
@@ -267,7 +268,7 @@ impl MainTunnel {
         Ok(port)
     }
 
-    /// The signal has come: the port is saved, and the service behind it begins.
+    /// Called when the tunnel is connected: saves the port and starts the service.
     fn begin_service(
         &mut self,
         info: &Connector,
@@ -279,12 +280,12 @@ impl MainTunnel {
         credentials
             .keep_ports(port, proven)
             .map_err(|error| format!("cannot save its ports: {error}"))?;
-        // One that cannot be started gives its port back.
+        // A service that cannot be started gives its port back.
         let mut service = self.service.take();
         if let Some(service) = &mut service
             && let Some(listener) = service.listener.take()
         {
-            let api = start(&self.environment, &self.key.server, listener);
+            let api = start_local_api(&self.environment, &self.key.server, listener);
             let failed = |error| format!("cannot start the local API: {}", in_words(error));
             service.api = Some(api.map_err(failed)?);
         }
@@ -292,29 +293,21 @@ impl MainTunnel {
         Ok(())
     }
 
-    /// The port of the service, once it is taken.
+    /// Port of the service, once it is bound.
     fn port(&self) -> Option<u16> {
         self.service.as_ref().map(|service| service.port)
     }
 }
 
-// The local API service behind the main tunnel: counts, and that it is there.
-//
-// It is reached through the remote server, under any name: nothing on it changes state or names anything.
-
-/// Threads that answer. One: each answer takes microseconds.
-const WORKERS: usize = 1;
-/// Connections in all: a remote server asks now and then.
-const CONNECTIONS: usize = 32;
-
-/// Starts it on `listener`, for the server with this origin; it ends with what is answered.
-pub(crate) fn start(
+/// Starts the local API service on `listener`, for the server with this origin; it ends when the result is dropped. The
+/// remote server reaches it under any host name, so nothing on it changes state or names anything.
+fn start_local_api(
     environment: &Environment,
     origin: &str,
     listener: TcpListener,
 ) -> io::Result<Server> {
     let limits = Limits {
-        connections: CONNECTIONS,
+        connections: LOCAL_API_CONNECTIONS,
         ..Limits::default()
     };
     let config = ServerConfig {
@@ -322,14 +315,17 @@ pub(crate) fn start(
         hosts: HostPolicy::any(),
         check_other_users: environment.check_other_users,
         run_dir: environment.run_dir.clone(),
-        workers: WORKERS,
+        workers: LOCAL_API_WORKERS,
         limits,
     };
     let connections = Arc::clone(&environment.connections);
-    Server::start(config, Arc::new(routes(connections, origin.to_owned())))
+    Server::start(
+        config,
+        Arc::new(local_api_routes(connections, origin.to_owned())),
+    )
 }
 
-fn routes(connections: Arc<Connections>, origin: String) -> Router {
+fn local_api_routes(connections: Arc<Connections>, origin: String) -> Router {
     Router::new()
         .on(Method::Get, "/health", |request| {
             request.respond(Response::json(200, &json!({"status": "OK"})));

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Select, Sender, TryRecvError, never};
 
-use super::connector::Connector;
-use super::connector::ServerCredentials;
+use super::connector::{Connector, ServerCredentials};
 use super::environment::Environment;
 use super::main_tunnel::MainTunnel;
-use super::server::{BegunCall, CallAnswer, Command, MainTunnelProgress};
-use super::server::{RemoteServer, ServerSnapshot};
+use super::server::{
+    BegunCall, CallAnswer, Command, MainTunnelProgress, RemoteServer, ServerSnapshot,
+};
 use crate::manager::connection::ConnectError;
 use crate::manager::quick_setup::{Alternate, Setup};
 use crate::net::authority::authority;
@@ -21,12 +21,12 @@ use crate::tunnel::ws::Endpoint;
 /// Name under which the key of a server's fleet is pinned: no address looks like it.
 const FLEET: &str = "fleet";
 
-/// Reason that an answer is not taken that does not say what the server sees to, though earlier ones did: a code in it
-/// would take the place of the application's own.
+/// Error for an answer without a list of enforced settings, if earlier ones had one: a code in it would replace the
+/// application's own.
 const NO_RELAY_ANY_MORE: &str = "the server was a postern relay and no longer answers as one: ask its operator, or \
     reset its identity";
 
-/// Reason that there is no main tunnel where nothing of a server's answer is kept, or no more.
+/// Error for a main tunnel without saved connector info.
 const INCOMPLETE: &str = "the connector data is incomplete: connect again";
 
 /// The owner of one server's state; [`ServerOwner::run`] is its thread.
@@ -37,7 +37,7 @@ pub(super) struct ServerOwner {
     /// Closed when the program ends.
     closed: Receiver<()>,
     credentials: ServerCredentials,
-    /// The relays that the last answer named beside the first; none where it named no fleet.
+    /// Further relays in the last answer; none if it named no fleet.
     others: Option<Vec<Alternate>>,
     /// Quick-setup calls under way, in the order they began.
     calls: Vec<UnansweredCall>,
@@ -46,10 +46,10 @@ pub(super) struct ServerOwner {
     waiting: Vec<Sender<MainTunnelProgress>>,
     /// Dropped when the server knows this connector by another name or password.
     identity: (Sender<()>, Receiver<()>),
-    /// Kept while there is something to own, which keeps `commands` open. Dropped after that: who waits for the end finds
-    /// the owner by it.
+    /// Kept while there is something to own, to keep `commands` open. Dropped last, because the wait for the owner's
+    /// end finds the owner by it.
     mailbox: Option<Arc<RemoteServer>>,
-    /// Dropped when everything is given back.
+    /// Dropped when the owner has given everything back.
     working: Option<Sender<()>>,
 }
 
@@ -66,12 +66,12 @@ struct UnansweredCall {
 /// Events of an owner.
 enum OwnerEvent {
     Command(Arc<RemoteServer>, Command),
-    /// The call at this place is over, with an answer perhaps.
+    /// The call with this index has ended, perhaps with an answer.
     CallEnded(usize, Option<CallAnswer>),
 }
 
 impl ServerOwner {
-    /// One for the server with this origin, and its mailbox. It ends when `closed` is.
+    /// Returns an owner for the server with this origin, and its mailbox. It ends when `closed` is closed.
     pub(super) fn new(
         origin: &str,
         environment: Arc<Environment>,
@@ -107,7 +107,7 @@ impl ServerOwner {
         (owner, mailbox)
     }
 
-    /// Until nobody needs it, or the program ends.
+    /// Works until nobody needs it, or the program ends.
     pub(super) fn run(mut self) {
         while let Some(event) = self.next_event() {
             match event {
@@ -124,8 +124,8 @@ impl ServerOwner {
         self.end();
     }
 
-    /// Gives everything back. What was asked of a server when the program ended may be answered before the process is
-    /// gone: nobody waits for that, and it is saved all the same.
+    /// Gives everything back. A call may still be answered before the process ends; the answer is saved, although
+    /// nobody waits for it.
     fn end(mut self) {
         (self.closed, self.commands) = (never(), never());
         self.waiting.clear();
@@ -138,9 +138,9 @@ impl ServerOwner {
         }
     }
 
-    /// None at the end.
+    /// Returns the next event; none at the end.
     fn next_event(&self) -> Option<OwnerEvent> {
-        // Before what is queued: there may be much of it.
+        // Checked before the queue, which may be long.
         if self.closed.try_recv() != Err(TryRecvError::Empty) {
             return None;
         }
@@ -194,7 +194,7 @@ impl ServerOwner {
         stopped: Receiver<()>,
     ) -> Result<BegunCall, store::Error> {
         let credentials = self.credentials.get(reload)?;
-        // Without room: an answer is either taken here, or its call learns that nobody takes it.
+        // A channel without room: an answer is either taken here, or its call learns that nobody takes it.
         let (sender, answer) = crossbeam_channel::bounded(0);
         self.calls.push(UnansweredCall {
             answer,
@@ -253,16 +253,16 @@ impl ServerOwner {
         log::debug!("the credentials from {} are saved", self.origin);
         if is_awaited {
             let given = &setup.connector;
-            // The server says where tunnels go. Which key is there was settled when it was first seen; a relay that joins a
-            // fleet has its own, if one of the known keys vouches for it, and a server of another maker may have tunnel
-            // servers of several keys.
+            // The server names the tunnel server; its key was fixed when it was first seen. A relay that joins a fleet
+            // has a key of its own, which a known key must vouch for. A server of another maker may have tunnel servers
+            // with several keys.
             let named = given.fingerprint.as_ref();
             let is_known =
                 (keys.as_ref()).is_some_and(|keys| named.is_some_and(|it| keys.contains(it)));
             let before = before.filter(|_| setup.is_of_relay() && !is_known);
             let pinned = before.and_then(|before| self.pinned(&before));
             let fingerprint = match &keys {
-                // Another key is refused where it is shown, unless the user trusts it.
+                // Another key is refused by the tunnel, unless the user trusts it.
                 Some(keys) if !is_known => pinned.or(keys.first().cloned()),
                 _ => pinned.or(given.fingerprint.clone()),
             };
@@ -281,8 +281,8 @@ impl ServerOwner {
         Ok(accepted.connector)
     }
 
-    /// The fingerprints that relays of a fleet may have: those that are known, and those that a known key vouches for. At
-    /// the first contact all that are named; none for a server that is of no fleet.
+    /// Fingerprints that relays of a fleet may have: known ones, and those that a known key vouches for; at the first
+    /// contact, all in the answer. None without a fleet.
     fn keys_of(&self, setup: &Setup) -> Result<Option<Vec<String>>, String> {
         let given = &setup.connector;
         let Some(others) = given.alternates.as_ref().filter(|_| setup.is_of_relay()) else {
@@ -309,18 +309,18 @@ impl ServerOwner {
         Ok(Some(keys))
     }
 
-    /// The fingerprint that is pinned where tunnels of this connector go.
+    /// Fingerprint that is pinned for this connector's tunnel server.
     fn pinned(&self, connector: &Connector) -> Option<String> {
         let endpoint = connector.endpoint().ok()?;
         self.known().fingerprint(&endpoint.server())
     }
 
-    /// The host keys of what this server names.
+    /// Host keys of the tunnel servers that this server names.
     fn known(&self) -> KnownServers {
         self.environment.known.named_by(&self.origin)
     }
 
-    /// A fingerprint that came with the answer is pinned, unless one is already.
+    /// Pins a fingerprint of an answer, unless one is pinned already.
     fn pin(
         &self,
         endpoint: Result<Endpoint, ConnectError>,
@@ -364,7 +364,7 @@ impl ServerOwner {
         }
         let is_ready = matches!(self.main.progress(), Some(MainTunnelProgress::Ready));
         if is_ready && !self.waiting.is_empty() {
-            // Another answer may have come: they wait for one that is made with that.
+            // Another answer may have come; then they wait for a tunnel that is made with it.
             self.set_up_main_tunnel();
         } else {
             self.publish_main_tunnel();
@@ -386,7 +386,7 @@ impl ServerOwner {
     }
 
     fn forget(&mut self) -> Result<bool, store::Error> {
-        // Their answers are for what is forgotten.
+        // Their answers are for the forgotten credentials.
         self.calls.clear();
         let was_known = self.credentials.forget()?;
         self.announce_new_identity();

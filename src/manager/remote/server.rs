@@ -1,4 +1,5 @@
-//! A remote server as connections and the API see it: where commands to its owner go, and what that last published.
+//! A remote server as connections and the API see it: the mailbox for commands to its owner, and the owner's last
+//! snapshot.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,8 +10,7 @@ use super::connector::Connector;
 use crate::api::{ConnectResult, ErrorClass, MainTunnel};
 use crate::manager::connection::{ConnectError, Ended};
 use crate::manager::quick_setup::Setup;
-use crate::store;
-use crate::store::Credentials;
+use crate::store::{self, Credentials};
 use crate::sync::Mutex;
 use crate::tunnel::client::{Snapshot, Status};
 use crate::tunnel::group::TunnelGroup;
@@ -18,8 +18,8 @@ use crate::tunnel::group::TunnelGroup;
 /// Time for the main tunnel to connect. 30 s by the specification.
 const MAIN_WAIT: Duration = crate::limits::TUNNEL_WAIT;
 
-/// One remote server, in use: its owner's mailbox. The owner's thread ends when the last of these is dropped: it holds
-/// one itself while it has work.
+/// A remote server in use: its owner's mailbox. The owner's thread ends when the last of these is dropped; it holds one
+/// itself while it has work.
 pub(crate) struct RemoteServer {
     pub(crate) origin: String,
     pub(super) commands: Sender<(Arc<RemoteServer>, Command)>,
@@ -28,18 +28,18 @@ pub(crate) struct RemoteServer {
     pub(super) snapshot: Mutex<Arc<ServerSnapshot>>,
 }
 
-/// One remote server as it is now: published by its owner after each change.
+/// State of a remote server, published by its owner after each change.
 pub(crate) struct ServerSnapshot {
-    /// None where no main tunnel is set up.
+    /// None if no main tunnel is set up.
     pub(crate) main: Option<MainTunnelView>,
     /// Closed when the server knows this connector by another name or password.
     pub(crate) identity_changed: Receiver<()>,
 }
 
 impl RemoteServer {
-    /// Sends a command. An owner that has ended, with the program, takes none.
+    /// Sends a command; it is lost if the owner has ended with the program.
     pub(super) fn send(self: &Arc<Self>, command: Command) {
-        // With the mailbox, so that the owner does not end over it.
+        // Sent with the mailbox, so that the owner does not end before it has carried it out.
         let _ = self.commands.send((Arc::clone(self), command));
     }
 
@@ -48,7 +48,7 @@ impl RemoteServer {
         self.done.try_recv() != Err(TryRecvError::Empty)
     }
 
-    /// Waits until it has; false where that took longer than until `deadline`.
+    /// Waits until the owner has ended; false if it has not by `deadline`.
     pub(super) fn wait_for_end(&self, deadline: Instant) -> bool {
         self.done.recv_deadline(deadline) != Err(RecvTimeoutError::Timeout)
     }
@@ -61,10 +61,11 @@ impl RemoteServer {
     /// Puts another snapshot in its place.
     pub(super) fn publish(&self, snapshot: ServerSnapshot) {
         let before = std::mem::replace(&mut *self.snapshot.lock(), Arc::new(snapshot));
-        // Whoever drops a tunnel last ends it, which is not for under the lock.
+        // The last drop of a tunnel ends it, which must not happen under the lock.
         drop(before);
     }
-    /// Ends the main tunnel, as no application uses it. Does not wait.
+
+    /// Ends the main tunnel because no application uses it. Does not wait.
     pub(crate) fn retire_main_tunnel(self: &Arc<Self>) {
         self.send(Command::RetireMainTunnel);
     }
@@ -83,7 +84,7 @@ impl RemoteServer {
         Ok(begun.map_err(|error| ConnectError::local(error.to_string()))?)
     }
 
-    /// Has the main tunnel set up, where it is not.
+    /// Asks the owner to set up the main tunnel, unless it is set up.
     pub(crate) fn set_up_main_tunnel(self: &Arc<Self>) -> MainTunnelWait {
         let (sender, progress) = crossbeam_channel::unbounded();
         let command = Command::SetUpMainTunnel { progress: sender };
@@ -94,7 +95,7 @@ impl RemoteServer {
         }
     }
 
-    /// Forgets the credentials and ends the main tunnel; false where there are none on disk.
+    /// Forgets the credentials and ends the main tunnel; false if there are none on disk.
     pub(crate) fn forget(self: &Arc<Self>) -> Result<Result<bool, store::Error>, Ended> {
         self.ask(&crossbeam_channel::never(), |reply| Command::Forget {
             reply,
@@ -119,7 +120,7 @@ pub(crate) struct MainTunnelWait {
 }
 
 impl MainTunnelWait {
-    /// Until it is ready. `connecting` is called with each tunnel that may become it.
+    /// Waits until it is ready. `connecting` is called with each tunnel that may become it.
     pub(crate) fn until_ready(
         self,
         stopped: &Receiver<()>,
@@ -144,13 +145,13 @@ impl MainTunnelWait {
         }
     }
 
-    /// Until it is known whether it can be tried, or `deadline`.
+    /// Waits until the attempt has begun or failed, or until `deadline`.
     pub(crate) fn until_begun(&self, deadline: Instant) {
         let _ = self.progress.recv_deadline(deadline);
     }
 }
 
-/// Waits for what an owner sends, or for the stop signal; none where the owner has dropped the channel.
+/// Waits for a reply of an owner, or for the stop signal; none if the owner has dropped the channel.
 pub(crate) fn awaited<T>(reply: &Receiver<T>, stopped: &Receiver<()>) -> Result<Option<T>, Ended> {
     select! {
         recv(stopped) -> _ => Err(Ended::Stopped),
@@ -158,7 +159,7 @@ pub(crate) fn awaited<T>(reply: &Receiver<T>, stopped: &Receiver<()>) -> Result<
     }
 }
 
-/// At the program's end both channels may be closed.
+/// Returns the stop signal in place of a missing reply: at the program's end both channels may be closed.
 fn unless_stopped<T>(reply: Option<T>, stopped: &Receiver<()>) -> Result<Option<T>, Ended> {
     if reply.is_none() && stopped.try_recv() != Err(TryRecvError::Empty) {
         return Err(Ended::Stopped);
@@ -171,22 +172,22 @@ fn broken_off() -> Ended {
     ConnectError::local(fault).into()
 }
 
-/// One message to an owner. A reply that nobody waits for is dropped.
+/// Command to an owner. A reply that nobody waits for is dropped.
 pub(super) enum Command {
-    /// A quick-setup call is about to be made; the credentials are read from disk where `reload` is given. Nobody waits
-    /// for its answer once `stopped` is closed.
+    /// Begin a quick-setup call; `reload` reads the credentials from disk. Nobody waits for its answer once `stopped`
+    /// is closed.
     BeginCall {
         reload: bool,
         stopped: Receiver<()>,
         reply: Sender<Result<BegunCall, store::Error>>,
     },
-    /// Set the main tunnel up, unless it is ready or on its way, and tell what becomes of it.
+    /// Set the main tunnel up, unless it is ready or being set up, and report the progress.
     SetUpMainTunnel {
         progress: Sender<MainTunnelProgress>,
     },
-    /// The main tunnel has connected, not for the first time perhaps.
+    /// The main tunnel has connected, perhaps not for the first time.
     MainTunnelIsUp,
-    /// Forget the credentials and end the main tunnel; false where none are on disk.
+    /// Forget the credentials and end the main tunnel; false if none are on disk.
     Forget {
         reply: Sender<Result<bool, store::Error>>,
     },
@@ -197,7 +198,7 @@ pub(super) enum Command {
 /// Parameters of a call.
 pub(crate) struct BegunCall {
     pub(crate) credentials: Credentials,
-    /// Takes its answer; closed where the credentials were forgotten meanwhile. Dropped when there is no answer.
+    /// Takes its answer; closed if the credentials were forgotten meanwhile. Dropped when there is no answer.
     pub(crate) answer: Sender<CallAnswer>,
 }
 
@@ -206,18 +207,18 @@ pub(crate) struct CallAnswer {
     pub(crate) setup: Box<Setup>,
     /// The tunnel server's port that the application names.
     pub(crate) own_port: Option<u16>,
-    /// Gets what was saved, or why it was not; closed where the answer came too late.
+    /// Gets the saved connector info, or the error; closed if the answer came too late.
     pub(crate) saved: Sender<Result<Connector, String>>,
 }
 
-/// How far the main tunnel is, for a connection that waits for it.
+/// Progress of the main tunnel, for a connection that waits for it.
 #[derive(Clone)]
 pub(crate) enum MainTunnelProgress {
-    /// It is on its way; another one may take its place.
+    /// Connecting; another tunnel may take its place.
     Connecting(Arc<TunnelGroup>),
-    /// It is ready: the last message.
+    /// Ready: the last message.
     Ready,
-    /// It cannot be set up, and why: the last message.
+    /// Cannot be set up, with the reason: the last message.
     Failed(String),
 }
 
@@ -225,19 +226,19 @@ pub(crate) enum MainTunnelProgress {
 pub(crate) struct MainTunnelView {
     /// The port of the local API service.
     pub(super) local_port: Option<u16>,
-    /// Why it could not be set up.
+    /// Reason that it could not be set up.
     pub(super) error: Option<String>,
-    /// Its tunnel.
+    /// The tunnel.
     pub(crate) tunnel: Option<Arc<TunnelGroup>>,
 }
 
 impl MainTunnelView {
-    /// Its tunnel as it is now.
+    /// Current snapshot of the tunnel.
     pub(crate) fn snapshot(&self) -> Option<Snapshot> {
         self.tunnel.as_ref().map(|tunnel| tunnel.snapshot())
     }
 
-    /// As `/api/tunnel` shows that of the server with this origin.
+    /// Returns it as `/api/tunnel` shows the tunnel of the server with this origin.
     pub(crate) fn shown(&self, origin: &str) -> MainTunnel {
         let snapshot = self.snapshot();
         let status = match snapshot.as_ref().map(|snapshot| snapshot.status) {

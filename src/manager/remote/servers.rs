@@ -12,16 +12,16 @@ use super::server::RemoteServer;
 use crate::manager::connection::{ConnectError, Ended};
 use crate::sync::{Mutex, Thread, spawn};
 
-/// The remote servers that this process has to do with.
+/// Remote servers that this process uses.
 pub(crate) struct Servers {
     environment: Arc<Environment>,
     owners: Mutex<ServerOwners>,
 }
 
 struct ServerOwners {
-    /// By origin; one that is gone has no owner any more.
+    /// Mailboxes by origin; a dead one has no owner any more.
     by_origin: BTreeMap<String, Weak<RemoteServer>>,
-    /// Dropped to end them all; none where no other may begin.
+    /// Dropped to end all owners; none if no other may begin.
     closing: Option<Sender<()>>,
     closed: Receiver<()>,
 }
@@ -39,11 +39,11 @@ impl Servers {
         }
     }
 
-    /// The server with this origin. Begins its owner's thread where there is none.
+    /// Returns the server with this origin. Starts its owner's thread if there is none.
     pub(crate) fn of(&self, origin: &str) -> Result<Arc<RemoteServer>, Ended> {
         let mut owners = self.owners.lock();
         let known = owners.by_origin.get(origin).and_then(Weak::upgrade);
-        // One that broke off has ended, whoever holds it.
+        // An owner that broke off has ended, even if its mailbox is still held.
         if let Some(known) = known.filter(|known| !known.has_ended()) {
             return Ok(known);
         }
@@ -77,7 +77,7 @@ impl Servers {
         self.owners.lock().closing = None;
     }
 
-    /// Waits until they have ended; false where that took longer than until `deadline`.
+    /// Waits until all owners have ended; false if they have not by `deadline`.
     pub(crate) fn finish_close(&self, deadline: Instant) -> bool {
         let all = self.all();
         all.iter().all(|server| server.wait_for_end(deadline))

@@ -1,18 +1,17 @@
 //! The site of an application that speaks HTTP: the streams of its tunnel, and the way to the application.
 //!
 //! ```text
-//! tunnel/mux ── streams ── stream_connection ── gateway ── the application
+//! tunnel/mux ── streams ── gateway ── the application
 //! ```
 //!
-//! The gateway serves their requests as a relay's ([`crate::gateway`]), by what only this end knows: the application's
-//! own name, TLS to it and who hears of its requests ([`site_gateway`]), and, where the server asks for no code, the
-//! code ([`site_access`]). An application that nobody visits has neither a thread nor a socket here. A stream has a
-//! thread of the tunnel's pool while a request takes long; short requests on kept connections, and the waits between
-//! them, are the one thread's of [`streams`].
+//! [`crate::gateway`] serves the requests here as at a relay. [`site_gateway`] adds the parts that only this end knows:
+//! the
+//! application's own name, TLS to it, the log of its requests, and the code if the server does not ask for it. An
+//! application without visitors has neither a thread nor a socket here. A long request runs on a thread of the tunnel's
+//! pool; short requests on kept connections, and the waits between them, share the one thread of [`streams`].
 
 mod site_gateway;
 mod streams;
 
-pub(crate) use site_gateway::SiteAccess;
-pub(crate) use site_gateway::{SiteGateway, SiteNames};
+pub(crate) use site_gateway::{SiteAccess, SiteGateway, SiteNames};
 pub(crate) use streams::serve;

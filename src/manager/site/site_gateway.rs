@@ -1,4 +1,4 @@
-//! One application's gateway: what is its own, and the way to the application.
+//! Gateway of an application: its names, its events, the connections to the application, and access to its site.
 
 use std::io;
 use std::net::{IpAddr, TcpStream};
@@ -21,14 +21,13 @@ use crate::manager::request_log::{RequestLog, RequestRecord};
 use crate::net::authority::authority;
 use crate::net::keep_alive;
 use crate::sync::Mutex;
-use crate::tunnel::target;
-use crate::tunnel::target::MayDial;
+use crate::tunnel::target::{self, MayDial};
 use crate::tunnel::ws::Tls;
 
-/// Time for which an answer that could not be passed on shows on the application's card. Default 60 s: health is checked
-/// every 30 s meanwhile.
+/// Time for which an answer that could not be passed on shows on the application's card. Default 60 s: health is
+/// checked every 30 s.
 const RECENT: Duration = Duration::from_secs(60);
-/// Characters of its path that are logged. Default 100.
+/// Logged characters of a path. Default 100.
 const SHOWN_PATH: usize = 100;
 
 /// Time to connect, all addresses of a name together: the same as for a stream that is not HTTP.
@@ -37,7 +36,7 @@ const CONNECT_WITHIN: Duration = crate::limits::CONNECT_WITHIN;
 const PROBE_AFTER: Duration = Duration::from_secs(60);
 const PROBE_EVERY: Duration = Duration::from_secs(15);
 
-/// One application's gateway.
+/// Gateway of an application.
 pub(crate) struct SiteGateway {
     pub(super) state: Arc<GatewayState>,
     pub(super) requests: Arc<RequestLog>,
@@ -77,12 +76,12 @@ impl SiteGateway {
     }
 }
 
-/// The names of an application, and what became of them.
+/// Names of an application, and problems with them.
 pub(crate) struct SiteNames {
     pub(crate) naming: Arc<Naming>,
-    /// It has sent a visitor to its own address, where no visitor is.
+    /// True if it has sent a visitor to its own address, which visitors cannot reach.
     is_self_named: AtomicBool,
-    /// When the last answer to a visitor could not be passed on, and why.
+    /// Time and reason of the last answer that could not be passed on.
     refused: Mutex<Option<(Instant, String)>>,
 }
 
@@ -122,7 +121,7 @@ impl SiteNames {
         recent.map(|(_, why)| why.clone())
     }
 
-    /// Notes such an answer; true where nothing of the kind was noted lately.
+    /// Notes such an answer; true if the same reason was not noted within [`RECENT`].
     fn note_refused_answer(&self, why: &str) -> bool {
         let mut refused = self.refused.lock();
         let is_known = |(at, known): &(Instant, String)| at.elapsed() < RECENT && known == why;
@@ -186,7 +185,7 @@ fn open(
     events: Arc<dyn RequestEvents>,
 ) -> OpenStream {
     let (host, port) = (app.ip.clone(), app.port);
-    // None for plain text. Whose certificate it is nobody can say, as the form does.
+    // None for plain text. The certificate is not verified, as the page's form says.
     let tls = (app.protocol == Protocol::Https).then(Tls::unverified);
     Arc::new(move |wanted| {
         let name = naming.tls_name_of(&wanted.head.headers);
@@ -201,7 +200,7 @@ fn open(
     })
 }
 
-/// Begins TLS where the application speaks it.
+/// Begins TLS if the application speaks it.
 fn begin(
     socket: TcpStream,
     tls: Option<&Tls>,
@@ -213,7 +212,7 @@ fn begin(
     let Some(tls) = tls else {
         return Ok(Box::new(socket));
     };
-    // A visitor may send any text for a name.
+    // A visitor may send any text as a name.
     let named = tls.connection(tls_name);
     let tls = named.or_else(|_| tls.connection(host));
     let tls = tls.map_err(io::Error::other)?;
@@ -244,8 +243,8 @@ impl Sites for SiteAccess {
 }
 
 impl SiteAccess {
-    /// Requires this code from now on. Its server calls the application `app_id`, visitors read `name`. Sign-ins with
-    /// another code or `generation` end.
+    /// Requires this code from now on. `app_id` is the server's ID of the application, `name` is for visitors. Sign-ins
+    /// with another code or `generation` end.
     pub(crate) fn require_code(&self, name: &str, app_id: &str, code: Code, generation: u64) {
         let mut site = self.site.lock();
         let digest = |code: &Code| *code.digest();
@@ -259,7 +258,7 @@ impl SiteAccess {
         }
     }
 
-    /// Lets everybody in from now on.
+    /// Admits everybody from now on.
     pub(crate) fn open_to_all(&self) {
         let mut site = self.site.lock();
         if site.code.is_some() {

@@ -1,4 +1,5 @@
-//! The streams of one application, and the thread of those that have none: see [`carry`].
+//! The streams of an application: each has a thread while a request takes long, else one thread carries them all
+//! ([`carry`]).
 
 use std::io;
 use std::net::IpAddr;
@@ -30,6 +31,20 @@ use crate::tunnel::server::LocalStream;
 /// Streams that have a thread at once: long requests and upgraded connections. Default 512.
 const MOST_THREADS: usize = crate::limits::THREADS_OF_SITE;
 
+/// Time for the first byte of a request. Default 2 min: browsers open connections ahead; a relay opens one for a
+/// request that is there.
+const IDLE_TIME: Duration = Duration::from_secs(120);
+
+/// Limits of requests that a server in front has passed on: its lines and added lines are accepted, and the server
+/// limits the time of an answer.
+static LIMITS: LazyLock<Limits> = LazyLock::new(|| {
+    let mut limits = Limits::default();
+    (limits.head, limits.headers) = (64 * 1024, 128);
+    (limits.head_time, limits.idle_time) = (Duration::from_secs(30), IDLE_TIME);
+    (limits.write_stall, limits.gone_grace) = (FORGOTTEN, HALF_CLOSED);
+    limits
+});
+
 /// Handler for the streams of the application's tunnel.
 pub(crate) fn serve(gateway: SiteGateway) -> Serve {
     let (gateway, ending) = (Arc::new(gateway), StreamsEnd::default());
@@ -46,7 +61,7 @@ struct StreamsEnd(Arc<Streams>);
 /// The streams of an application.
 #[derive(Default)]
 struct Streams {
-    /// Made for the first one that is parked; none where that failed.
+    /// Made for the first parked stream; none if that failed.
     lot: OnceLock<Option<Arc<ParkingLot<StreamConnection>>>>,
     /// The last number.
     number: AtomicU64,
@@ -63,9 +78,9 @@ impl Drop for StreamsEnd {
 }
 
 impl Streams {
-    /// Takes a new stream. One that asks nothing yet has no thread.
+    /// Takes a new stream. It gets no thread before its first request.
     fn accept(self: &Arc<Self>, connection: StreamConnection) {
-        // Something of a request is there, or the end.
+        // Part of a request has come, or the end.
         let asked = if connection.client.stream.has_something() {
             Some(connection)
         } else {
@@ -89,7 +104,7 @@ impl Streams {
         }
     }
 
-    /// Takes a stream that waits for its next request; gives it back where that cannot be.
+    /// Parks a stream that waits for its next request; gives it back if that is not possible.
     fn park(self: &Arc<Self>, mut connection: StreamConnection) -> Option<StreamConnection> {
         let Some(lot) = self.lot() else {
             return Some(connection);
@@ -102,7 +117,7 @@ impl Streams {
         if let Err(error) = lot.park(connection) {
             log::warn!("cannot keep a stream: {error}");
         }
-        // Its next request may have come before the waker.
+        // The next request may have come before the waker was set.
         waker.wake();
         None
     }
@@ -127,7 +142,7 @@ impl Streams {
 impl Steps<StreamConnection> for Streams {
     type Work = Work;
 
-    /// The waker is the stream's, the socket the application's.
+    /// Woken by the stream, or by the application's socket.
     fn next(&self, parked: &mut Parked<StreamConnection>, is_woken: bool) -> Next<Work> {
         let connection = &mut parked.one;
         match (parked.waits, is_woken) {
@@ -136,7 +151,7 @@ impl Steps<StreamConnection> for Streams {
             // The visitor has left, or sends more already.
             (true, true) => Next::Needs(Work::Finish),
             (false, false) => {
-                // The kept connection has something to tell although nothing was asked.
+                // The kept connection has sent something without a request.
                 connection.handler.check_upstream();
                 Next::Unchanged
             }
@@ -160,24 +175,10 @@ impl Steps<StreamConnection> for Streams {
     }
 }
 
-/// Time for the first byte of a request. Default 2 min: browsers open connections ahead; a relay opens one for a request
-/// that is there.
-pub(super) const IDLE_TIME: Duration = Duration::from_secs(120);
-
-/// A server in front has let the request through: its lines, and those that it adds, pass, and how long an answer may
-/// take is its matter.
-static LIMITS: LazyLock<Limits> = LazyLock::new(|| {
-    let mut limits = Limits::default();
-    (limits.head, limits.headers) = (64 * 1024, 128);
-    (limits.head_time, limits.idle_time) = (Duration::from_secs(30), IDLE_TIME);
-    (limits.write_stall, limits.gone_grace) = (FORGOTTEN, HALF_CLOSED);
-    limits
-});
-
 /// The visitor's side of a stream.
 type StreamClient = RequestReader<LocalStream>;
 
-/// One stream.
+/// Connection of a visitor on a stream.
 pub(super) struct StreamConnection {
     /// Number among the parked ones.
     pub(super) number: u64,
@@ -187,7 +188,7 @@ pub(super) struct StreamConnection {
     presence: Option<VisitorPresence<IpAddr>>,
 }
 
-/// With what a thread begins.
+/// First work of a thread.
 pub(super) enum Work {
     /// A request is to be read.
     Read,
@@ -199,7 +200,7 @@ pub(super) enum Work {
     End(After),
 }
 
-// On a thread of its own.
+// Work on a thread of its own.
 impl StreamConnection {
     pub(super) fn new(gateway: &Arc<SiteGateway>, stream: LocalStream) -> StreamConnection {
         StreamConnection {
@@ -211,7 +212,7 @@ impl StreamConnection {
         }
     }
 
-    /// Serves it until it ends; given back where it waits for its next request, of which nothing is there.
+    /// Serves it until it ends; gives it back when it waits for its next request.
     pub(super) fn run(mut self, mut work: Work) -> Option<StreamConnection> {
         loop {
             let after = match work {
@@ -236,7 +237,7 @@ impl StreamConnection {
         }
     }
 
-    /// Refuses what it is asked, as too many others have threads.
+    /// Refuses a request because too many others have threads.
     pub(super) fn turn_away(mut self) {
         let refusal = Refusal::new(503, "too many requests at once: try again later");
         if self.refuse(refusal, false) == After::Close {
@@ -262,7 +263,7 @@ impl StreamConnection {
         }
     }
 
-    /// The visitor is here from the first request on.
+    /// Notes the visitor, who is present from the first request on.
     fn note_visitor(&mut self, head: &Head) {
         let requests = &self.gateway.requests;
         requests.keep_present(&mut self.presence, self.gateway.state.source(head));
@@ -270,9 +271,9 @@ impl StreamConnection {
     }
 }
 
-// Without a thread.
+// Work on the shared thread.
 impl StreamConnection {
-    /// Reads the next request and begins with it, as far as that goes without waiting.
+    /// Reads and begins the next request, as far as possible without waiting.
     pub(super) fn read_now(&mut self) -> Next<Work> {
         let head = match self.client.head_now(&LIMITS) {
             HeadNow::Whole(head) => head,
@@ -290,7 +291,7 @@ impl StreamConnection {
         }
     }
 
-    /// Goes on with what was begun: the application has something to tell.
+    /// Continues a request because the application has sent something.
     pub(super) fn go_on(&mut self) -> Next<Work> {
         let progress = self.handler.go_on(&mut self.client);
         self.after(progress)
@@ -299,7 +300,7 @@ impl StreamConnection {
     fn after(&mut self, progress: Progress) -> Next<Work> {
         match progress {
             Progress::Idle => Next::Unchanged,
-            // Only one that was found to say nothing wakes its waker.
+            // The waker is set only after a read found nothing.
             Progress::Waits if would_block(&self.client.receive(1)) => Next::Waits,
             Progress::Waits | Progress::NeedsThread => Next::Needs(Work::Finish),
             // The next request may be there already.
@@ -340,7 +341,7 @@ impl Client for StreamClient {
         RequestReader::receive(self, most)
     }
 
-    /// When the tunnel ends, so does the stream.
+    /// Always false: the stream ends with the tunnel.
     fn is_stopping(&self) -> bool {
         false
     }
@@ -350,7 +351,7 @@ impl Client for StreamClient {
     fn mark_stalled(&self) {}
 }
 
-/// The tunnel limits its streams, and ends them.
+/// No limits here: the tunnel limits and ends its streams.
 impl ClientConnection for StreamClient {
     fn limits(&self) -> &Limits {
         &LIMITS

@@ -1,4 +1,4 @@
-//! `postern app add`: an address and flags become an application.
+//! `postern app add`: adds an application from an address and flags.
 
 use serde_json::Value;
 
@@ -7,11 +7,9 @@ use super::connecting::Patience;
 use super::listing::{called, enroll, named, unsaved};
 use crate::api::App;
 use crate::cli::args::app::{ADD, AND_CONNECT, DB_PASS, DISPLAY_NAME, READWRITE, REPLACE};
-use crate::cli::args::command::{Command, Parsed};
-use crate::cli::args::command::{GUEST, NAME, SITE_NAME};
+use crate::cli::args::command::{Command, GUEST, NAME, Parsed, SITE_NAME};
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
-use crate::cli::failure::{Failure, quoted, warn};
-use crate::cli::failure::{print, print_json};
+use crate::cli::failure::{Failure, print, print_json, quoted, warn};
 use crate::cli::fields::{Fields, text};
 use crate::cli::manager_client::Manager;
 use crate::cli::serve::data_dir;
@@ -70,7 +68,7 @@ fn connect_it(manager: &Manager, added: &App, parsed: &Parsed) -> Result<(), Fai
     let one = std::slice::from_ref(added);
     let done = connect::connect_each(manager, one, parsed, Patience::default());
     if done.is_err() {
-        // As JSON it is printed with the error.
+        // With --json the application is printed with the error.
         if !parsed.wants_json() {
             print_added(parsed, added)?;
         }
@@ -98,7 +96,7 @@ fn warn_of_other_name(parsed: &Parsed, added: &App, notice: impl Fn(&str) -> Opt
     }
 }
 
-/// The application's JSON form; whether its values can be used is for the input to say.
+/// Reads the application's JSON form; its values are not checked yet.
 fn read(parsed: &Parsed) -> Result<Fields, Failure> {
     let mut fields = Fields::new();
     let protocol = protocol(parsed, &mut fields)?;
@@ -116,7 +114,7 @@ fn read(parsed: &Parsed) -> Result<Fields, Failure> {
     Ok(fields)
 }
 
-/// The protocol, with the address in `fields`: both may stand in one URL.
+/// Reads the protocol, and the address into `fields`: one URL may contain both.
 fn protocol(parsed: &Parsed, fields: &mut Fields) -> Result<Protocol, Failure> {
     let first = parsed.operand();
     let unknown = || {
@@ -144,7 +142,7 @@ fn protocol(parsed: &Parsed, fields: &mut Fields) -> Result<Protocol, Failure> {
     }
 }
 
-/// Refuses what a guest's account cannot do, where a flag of this line is about it.
+/// Refuses write access for a guest account, if a flag of this line asks for either.
 pub(super) fn guest_only_reads(
     command: &Command,
     parsed: &Parsed,
@@ -168,7 +166,7 @@ pub(super) fn print_warning(app: &App) {
     }
 }
 
-/// Warns if an imported database has reduced protection.
+/// Returns a warning if an imported database has reduced protection.
 pub(super) fn of_imported(app: &App) -> Option<String> {
     let (what, _) = less_protection(app)?;
     Some(format!("once connected, {what}"))

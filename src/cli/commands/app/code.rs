@@ -1,4 +1,4 @@
-//! `postern app code`, `app qr` and `app signout`: what lets visitors in, and how that ends.
+//! `postern app code`, `app qr` and `app signout`: code and link for visitors, and their sign-out.
 
 use std::time::{Duration, Instant};
 
@@ -7,20 +7,18 @@ use serde_json::json;
 use super::listing::{called, selected};
 use crate::api::App;
 use crate::cli::args::app::NEW;
-use crate::cli::args::command::Parsed;
-use crate::cli::args::command::QR;
-use crate::cli::failure::{Failure, UNREACHABLE};
-use crate::cli::failure::{print, print_json_line};
+use crate::cli::args::command::{Parsed, QR};
+use crate::cli::failure::{Failure, UNREACHABLE, print, print_json_line};
 use crate::cli::link;
 use crate::cli::manager_client::Manager;
 use crate::cli::serve::data_dir;
 use crate::http::Method;
 
-/// Time for the server to take a new code. Default 30 s: one call.
+/// Time for the server to apply a new code. Default 30 s: one call.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Status of a change that the server has not heard of.
+/// Status of a change that the server has not confirmed.
 const NOT_IN_FORCE_YET: u64 = 202;
-/// Pause between two looks at that.
+/// Pause between two checks for a new code.
 const POLL: Duration = Duration::from_millis(100);
 
 pub(super) fn code(parsed: &Parsed) -> Result<(), Failure> {
@@ -31,7 +29,7 @@ pub(super) fn code(parsed: &Parsed) -> Result<(), Failure> {
         };
         let link = link_of(shown);
         let Some(code) = code_of(link) else {
-            // A new code is made all the same, and is in the next link.
+            // The new code was made all the same; the next link contains it.
             return match parsed.has(&NEW) && shown.invisible {
                 true if !parsed.wants_json() => Ok(()),
                 true => print_json_line(&json!({"id": app.id, "code": null, "auth_url": null})),
@@ -94,7 +92,7 @@ fn each(
     selected.try_for_each(|app| act(&manager, &app))
 }
 
-/// The application with another code, once that is in force where it is connected.
+/// Renews the code, and waits until it is active if the application is connected.
 fn renewed(manager: &Manager, app: &App) -> Result<App, Failure> {
     let mut shown = manager.renew_code(&app.id)?;
     let link = link_of(app);

@@ -5,24 +5,20 @@ use std::ops::RangeInclusive;
 use serde_json::{Value, json};
 
 use super::connecting::{Patience, wait_connected};
-use super::listing::extending;
-use super::listing::{called, selected};
+use super::listing::{called, extending, selected};
 use crate::api::ConnectionState::{Disconnected, Idle};
 use crate::api::{App, ConnectResult};
 use crate::cli::args::app::{ALL, CONNECT, NO_WAIT, RECONNECT, TIMEOUT};
-use crate::cli::args::command::{Command, Parsed};
-use crate::cli::args::command::{QR, SITE_NAME};
+use crate::cli::args::command::{Command, Parsed, QR, SITE_NAME};
 use crate::cli::args::table::QUIET;
 use crate::cli::args::values::whole_seconds;
-use crate::cli::failure::{Failure, printable, warn};
-use crate::cli::failure::{print, print_json, print_json_line};
+use crate::cli::failure::{Failure, print, print_json, print_json_line, printable, warn};
 use crate::cli::link;
 use crate::cli::manager_client::Manager;
-use crate::cli::serve::SignalWatch;
-use crate::cli::serve::data_dir;
+use crate::cli::serve::{SignalWatch, data_dir};
 use crate::manager::EXTEND;
 
-/// Seconds that may be chosen: up to a day.
+/// Range of `--timeout`, in seconds: up to a day.
 const SECONDS: RangeInclusive<u64> = 1..=86_400;
 
 pub(super) fn connect(parsed: &Parsed) -> Result<(), Failure> {
@@ -32,7 +28,7 @@ pub(super) fn connect(parsed: &Parsed) -> Result<(), Failure> {
     connect_each(&manager, &selected, parsed, patience)
 }
 
-/// Closes what is open first, so that what is saved counts.
+/// Disconnects open applications first, so that the saved settings apply.
 pub(super) fn reconnect(parsed: &Parsed) -> Result<(), Failure> {
     let patience = patience(&RECONNECT, parsed)?;
     let manager = Manager::running(&data_dir()?)?;
@@ -59,8 +55,8 @@ fn patience(command: &Command, parsed: &Parsed) -> Result<Patience, Failure> {
     Ok(patience)
 }
 
-/// Connects them at the same time and prints their results in turn; the last failure is the command's, the others are
-/// printed before it.
+/// Connects applications at the same time and prints their results one after the other. Returns the last failure;
+/// others are printed before it.
 pub(super) fn connect_each(
     manager: &Manager,
     selected: &[App],
@@ -120,7 +116,7 @@ pub(super) fn connect_each(
     }
 }
 
-/// An application as `app show` prints it, with members of its connection that it has no others for.
+/// An application as `app show` prints it, with further members from its connection.
 fn shown(app: &App) -> Value {
     let mut shown = json!(app);
     let result = json!(app.connection.as_ref());

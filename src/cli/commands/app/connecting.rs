@@ -1,4 +1,4 @@
-//! The wait for a connection: progress on the terminal, its end, and the exit status.
+//! The wait for a connection: progress on the terminal, result and exit status.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -13,26 +13,25 @@ use crate::cli::args::values::PASSWORD_VARIABLE;
 use crate::cli::failure::{FAILED, Failure, INTERRUPTED, REFUSED, UNREACHABLE, printable, say};
 use crate::cli::manager_client::Manager;
 
-/// Time for an application to be connected. Default 180 s: five calls of 30 s, and the waits for two tunnels, seldom
-/// all.
+/// Time for an application to be connected. Default 180 s: five calls of 30 s and the waits for two tunnels rarely all
+/// happen.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(180);
-/// Time for one that was connected, and lost its tunnel, to be connected again. Default 30 s, as for a new tunnel; it
-/// goes on trying.
+/// Time to reconnect after the tunnel was lost. Default 30 s, as for a new tunnel; it goes on trying.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time before progress is printed. Default 700 ms: most are connected by then.
 const QUIET: Duration = Duration::from_millis(700);
-/// Delay for a share without a terminal, which says once what it waits for. Default 1 s.
+/// Time before a share without a terminal prints its step once. Default 1 s.
 const QUIET_UNSEEN: Duration = Duration::from_secs(1);
-/// Pauses between two looks at another process: the first and the longest.
+/// Pauses between two questions to another process: the first and the longest.
 const POLL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 /// The step of a connection that is complete.
 const SERVING: u8 = 8;
 
-/// Calls that a round makes at most.
+/// Maximum number of calls of a round.
 const ATTEMPTS: u32 = crate::manager::quick_setup::ATTEMPTS;
 
-/// Waits for the end of the connecting, and fails with its error, also at a message on `interrupted`. `name` is what
-/// the user calls the application; none where it goes with the command.
+/// Waits until the application is connected. Fails with its error, and at a message on `interrupted`. `name` is the
+/// user's name for the application; none if it ends with the command.
 pub(in crate::cli::commands) fn wait_connected(
     manager: &Manager,
     id: &str,
@@ -59,8 +58,8 @@ pub(in crate::cli::commands) fn wait_connected(
     }
 }
 
-/// Waits for the next change; without a notification for a while, which is short at first for an application that ends
-/// with the command.
+/// Waits for the next change. Without notifications it waits for a while, which is short at first for an application
+/// that ends with the command.
 fn pause(
     interrupted: &Receiver<()>,
     next: &mut Option<Receiver<()>>,
@@ -99,12 +98,12 @@ fn pause(
 pub(crate) struct Patience {
     pub(super) timeout: Duration,
     pub(super) prints_progress: bool,
-    /// True for a share that was connected before, and is to be again however long its server is away.
+    /// True for a share that was connected before and is retried as long as its server is away.
     is_endless: bool,
 }
 
 impl Patience {
-    /// Waits as long as it is retried.
+    /// Waits without a time limit while it is retried.
     pub(in crate::cli::commands) fn endless_if(self, is_endless: bool) -> Self {
         Self { is_endless, ..self }
     }
@@ -124,9 +123,9 @@ impl Default for Patience {
 struct ConnectWait<'a> {
     name: Option<&'a str>,
     since: Instant,
-    /// Since when the tunnel of one that was connected is lost.
+    /// Time at which the tunnel of a connected application was lost.
     lost: Option<Instant>,
-    /// True if the last look found a refused host key: one that was just trusted is shown for a moment more.
+    /// True if the last look found a refused host key: a key that was just trusted is still shown for a moment.
     was_refused: bool,
     printed: String,
     patience: Patience,
@@ -144,7 +143,7 @@ impl<'a> ConnectWait<'a> {
         }
     }
 
-    /// Fails where waiting longer makes no sense.
+    /// Fails if waiting longer makes no sense.
     fn look(&mut self, result: &ConnectResult) -> Result<(), Failure> {
         if self.patience.is_endless {
             self.print_step(result);
@@ -178,7 +177,7 @@ impl<'a> ConnectWait<'a> {
         Ok(())
     }
 
-    /// Prints a line after each change on a terminal; of a share the first in any case.
+    /// Prints a line after each change on a terminal; for a share, always the first one.
     fn print_step(&mut self, result: &ConnectResult) {
         if self.patience.is_endless {
             return self.print_outage(result);
@@ -224,7 +223,7 @@ fn doing(result: &ConnectResult) -> String {
                 attempt.map_or(String::new(), |n| format!(" (attempt {n} of {ATTEMPTS})"));
             format!("asking {host} for an address{attempt}")
         }
-        // Its port or its URL is dialled: the error names which.
+        // The port or the URL is dialled: the error tells which.
         _ => {
             let parts = host.rsplit_once(':');
             let parts = parts.filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
@@ -234,7 +233,7 @@ fn doing(result: &ConnectResult) -> String {
     }
 }
 
-/// The error, and the tunnel's own words where they say more.
+/// The error, and the tunnel's own message if it says more.
 fn why(result: &ConnectResult) -> String {
     let (error, detail) = (&result.error, &result.detail);
     if detail.is_empty() || detail == error {
@@ -243,7 +242,7 @@ fn why(result: &ConnectResult) -> String {
     format!("{}: {}", printable(error), printable(detail))
 }
 
-/// The command that accepts a changed host key. What goes with the command is not there any more to be named.
+/// Command that accepts a changed host key. Names the server for an application that ends with the command.
 fn trusting(result: &ConnectResult, name: Option<&str>) -> String {
     match name {
         Some(name) => format!("app trust {name}"),
@@ -251,7 +250,7 @@ fn trusting(result: &ConnectResult, name: Option<&str>) -> String {
     }
 }
 
-/// The failure of a connection that has failed. `name` as for [`wait_connected`].
+/// Failure of a connection. `name` as for [`wait_connected`].
 pub(in crate::cli::commands) fn failed(result: &ConnectResult, name: Option<&str>) -> Failure {
     if let Some(key) = &result.host_key {
         return trust::failure(key, &trusting(result, name));
@@ -259,7 +258,7 @@ pub(in crate::cli::commands) fn failed(result: &ConnectResult, name: Option<&str
     let class = result.class();
     let row = ErrorClass::named(class);
     let exit = match row {
-        // As a relay that refuses credentials.
+        // Same status as for a relay that refuses credentials.
         Some(row) if row.code == "plugin" && result.error.contains("Access denied") => REFUSED,
         Some(row) => row.exit,
         None => FAILED,
@@ -281,7 +280,7 @@ fn again(result: &ConnectResult, name: &str) -> Option<String> {
     ))
 }
 
-/// Returns a hint.
+/// Hint for a failed connection.
 fn advice(result: &ConnectResult, class: &str, name: Option<&str>) -> Option<String> {
     let (hint, error) = (&result.hint, &result.error);
     match class {
@@ -290,7 +289,7 @@ fn advice(result: &ConnectResult, class: &str, name: Option<&str>) -> Option<Str
         "plugin" if error.starts_with("unsupported protocol") => {
             Some("run 'postern plugin add mysql' first".to_owned())
         }
-        // It says itself what is missing.
+        // The error itself says what is missing.
         "plugin" if error.contains("guest account") => None,
         "plugin" if name.is_some() => name.map(|name| {
             format!(

@@ -1,18 +1,15 @@
-//! `postern app edit`: what the flags name is changed, and nothing else.
+//! `postern app edit`: changes only the settings that the flags name.
 
 use serde_json::{Value, json};
 
-use super::add;
-use super::add::guest_only_reads;
+use super::add::{self, guest_only_reads};
 use super::listing::{enroll, selected, unsaved};
 use super::show;
 use crate::api::App;
 use crate::cli::args::app::{ADDRESS, DB_PASS, DB_USER, EDIT};
-use crate::cli::args::command::ENROLL_TOKEN;
-use crate::cli::args::command::Parsed;
+use crate::cli::args::command::{ENROLL_TOKEN, Parsed};
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
-use crate::cli::failure::print_json_line;
-use crate::cli::failure::{Failure, warn};
+use crate::cli::failure::{Failure, print_json_line, warn};
 use crate::cli::fields::{self, Fields, text};
 use crate::cli::manager_client::Manager;
 use crate::cli::serve::data_dir;
@@ -54,8 +51,8 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The fields that the flags change; `databases` where all that is changed is one. The variable of their password is
-/// set for other commands too, so it counts with the account's name, or alone.
+/// Fields that the flags change; `databases` is true if only databases are changed. The variable with the password may
+/// be meant for other commands, so it counts only with the account's name, or alone.
 fn changed_fields(parsed: &Parsed, databases: bool) -> Result<Fields, Failure> {
     let mut fields = Fields::new();
     fields::set_flags(&mut fields, &EDIT, parsed)?;
@@ -69,7 +66,7 @@ fn changed_fields(parsed: &Parsed, databases: bool) -> Result<Fields, Failure> {
     Ok(fields)
 }
 
-/// A new address is read beside the protocol that the application has.
+/// Reads a new address, which must fit the application's protocol.
 fn set_address(changed: &mut Fields, before: &Fields, parsed: &Parsed) -> Result<(), Failure> {
     let Some(address) = parsed.value(&ADDRESS) else {
         return Ok(());

@@ -1,12 +1,11 @@
-//! The table of `postern app list`: of a connection what is in force, of the others what would be.
+//! The table of `postern app list` with active settings, else saved ones; and the choice of applications by operands.
 
 use std::time::SystemTime;
 
 use crate::api::ConnectionState::{Connecting, Failed};
 use crate::api::{App, Error, ErrorClass, Exposed, HealthState};
 use crate::cli::args::app::ALL;
-use crate::cli::args::command::ENROLL_TOKEN;
-use crate::cli::args::command::{Command, Parsed};
+use crate::cli::args::command::{Command, ENROLL_TOKEN, Parsed};
 use crate::cli::columns::Columns;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::manager_client::Manager;
@@ -21,7 +20,7 @@ pub(super) const COLUMNS: Columns<8> = Columns {
     first: &["NAME", "STATUS", "SITE", "ADDRESS", "ACCESS", "HEALTH"],
 };
 
-/// An application, as the API shows it.
+/// Row of an application.
 pub(crate) fn row(app: &App) -> [String; 8] {
     let settings = app.exposed_or_saved();
     let connection = app.connection.as_ref();
@@ -39,7 +38,7 @@ pub(crate) fn row(app: &App) -> [String; 8] {
     ]
 }
 
-/// Where it is, why in a few words, and when it is tried again.
+/// State of its connection, with a short reason and the time of the next attempt.
 pub(super) fn status(app: &App) -> String {
     if is_expired(app) {
         return format!("expired: {}", extending(called(app)));
@@ -61,24 +60,24 @@ pub(super) fn status(app: &App) -> String {
     }
 }
 
-/// When it ends by itself.
+/// End time.
 pub(crate) fn end(app: &App) -> Option<SystemTime> {
     parse_rfc3339(app.expires.as_deref()?)
 }
 
-/// True if it has ended by itself, and is not connected before it is extended.
+/// True if it has expired: it is not connected before it is extended.
 pub(crate) fn is_expired(app: &App) -> bool {
     let connection = app.connection.as_ref();
     connection.is_some_and(|connection| connection.class() == ErrorClass::Expired.code())
         || (app.exposed().is_none() && end(app).is_some_and(|end| end <= SystemTime::now()))
 }
 
-/// Returns the hint for that.
+/// Hint for an expired application.
 pub(super) fn extending(name: &str) -> String {
     format!("extend it: 'postern app edit {name} --for 1h'")
 }
 
-/// A class of failure in words; the whole error is for `--json`.
+/// Short text for a class of failure; `--json` has the whole error.
 fn reason(class: &str, error: &str) -> String {
     match class {
         "plugin" if error.contains("Access denied") => "database access denied".to_owned(),
@@ -159,7 +158,7 @@ pub(super) fn health(app: &App) -> String {
     .to_owned()
 }
 
-/// Keeps the enrolment token that the flag gives for the server that is named.
+/// Saves the enrolment token of the flag for the given server.
 pub(super) fn enroll(
     manager: &Manager,
     command: &Command,
@@ -175,7 +174,7 @@ pub(super) fn enroll(
     manager.enroll(&server, token.into())
 }
 
-/// Adds a hint where an application is not saved for its name or number.
+/// Adds a hint if an application was not saved because its name is taken or the limit is reached.
 pub(super) fn unsaved(error: Error) -> Failure {
     let hint = match &error {
         Error::Refused { code: 409, .. } => Some("choose another name"),
@@ -208,13 +207,13 @@ pub(super) fn called(app: &App) -> &str {
     }
 }
 
-/// True if a shell takes it as one word, and no command as a flag.
+/// True if a shell reads it as one word, and no command as a flag.
 pub(super) fn is_plain_word(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)
 }
 
-/// By identifier, or by a name that only one has.
+/// Finds an application by its identifier, or by a unique name.
 pub(crate) fn find<'a>(apps: &'a [App], typed: &str) -> Result<&'a App, Failure> {
     let by_id = apps.iter().find(|app| app.id == typed);
     let found = by_id.map_or_else(|| named(apps, typed), |app| Ok(Some(app)))?;
@@ -225,7 +224,7 @@ pub(crate) fn find<'a>(apps: &'a [App], typed: &str) -> Result<&'a App, Failure>
     })
 }
 
-/// The one with that name.
+/// Returns the application with this name; an error if it is not unique.
 pub(super) fn named<'a>(apps: &'a [App], name: &str) -> Result<Option<&'a App>, Failure> {
     let mut found = apps.iter().filter(|app| app.name == name);
     let first = found.next();

@@ -1,6 +1,6 @@
 //! `postern app …`: the manager's applications, for scripts.
 //!
-//! Where no `postern start` runs on the directory, its API answers in this process, on the stored list.
+//! If no `postern start` runs on the directory, its API answers in this process, on the stored list.
 
 mod add;
 mod code;
@@ -18,8 +18,7 @@ use crate::cli::args::app::{
 };
 use crate::cli::args::command::Parsed;
 use crate::cli::columns::print_list;
-use crate::cli::failure::print_json_line;
-use crate::cli::failure::{Failure, quoted, warn};
+use crate::cli::failure::{Failure, print_json_line, quoted, warn};
 use crate::cli::manager_client::Manager;
 use crate::cli::serve::data_dir;
 use crate::store::AuditSets;
@@ -53,7 +52,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     )
 }
 
-/// Every application for a shell to complete: its name where that is one plain word, else its ID; and what it is.
+/// Completions for applications: the name if it is one plain word, else the ID; each with a description.
 pub(crate) fn names() -> Vec<(String, String)> {
     let found = data_dir().and_then(|home| Ok(Manager::open(&home)?.apps()?));
     let shown = found.unwrap_or_default().into_iter();

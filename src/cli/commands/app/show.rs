@@ -1,16 +1,14 @@
-//! `postern app show`: what is saved of an application, and what is in force.
+//! `postern app show`: saved and active settings of applications.
 
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use super::listing;
-use super::listing::{called, selected};
+use super::listing::{self, called, selected};
 use crate::api::{App, ConnectResult, Exposed};
 use crate::cli::args::command::Parsed;
 use crate::cli::clock::Zone;
-use crate::cli::failure::print;
-use crate::cli::failure::{Failure, printable};
+use crate::cli::failure::{Failure, print, printable};
 use crate::cli::link;
 use crate::cli::manager_client::{Manager, is_same_server};
 use crate::cli::serve::data_dir;
@@ -30,7 +28,7 @@ pub(super) fn show(parsed: &Parsed) -> Result<(), Failure> {
     let shown = shown.into_iter();
     let texts: Vec<String> = match parsed.wants_json() {
         true if is_one => shown.map(|app| format!("{:#}\n", json!(app))).collect(),
-        // A line each, as other commands print several.
+        // One line per application, like other commands.
         true => shown.map(|app| format!("{}\n", json!(app))).collect(),
         false => shown.map(sheet).collect(),
     };
@@ -107,7 +105,7 @@ fn shown(field: &str, saved: &Value, holds: &Exposed) -> String {
     }
 }
 
-/// Where its tunnels are, where they are at two relays: at each is its public port, if it has one.
+/// Relays that hold its tunnel, if there are several; each has its public port, if it has one.
 fn relays(connection: &ConnectResult) -> String {
     let relays = connection.relays.iter();
     let shown = relays.map(|relay| format!("{} {}", printable(&relay.address), relay.state));
@@ -135,7 +133,7 @@ fn after_a_reconnect(app: &App) -> Vec<String> {
     lines.collect()
 }
 
-/// A time by the clock of this machine.
+/// An end time in local time.
 fn until(expires: &str) -> String {
     let Some(end) = parse_rfc3339(expires) else {
         return String::new();
@@ -145,7 +143,7 @@ fn until(expires: &str) -> String {
     format!("{}{over}", zone.shown(end, now))
 }
 
-/// A setting that is saved otherwise than it is in force.
+/// A setting whose saved value is not active yet.
 struct Pending {
     /// Label on the sheet of an application.
     name: &'static str,
@@ -153,13 +151,13 @@ struct Pending {
     saved: String,
 }
 
-/// The differences that can be named: of a password, say, nothing tells what is in force.
+/// Differences that can be named: for a password, for example, the active value is unknown.
 fn differences(app: &App) -> Vec<Pending> {
     let (Some(exposed), Some(connection)) = (app.exposed(), &app.connection) else {
         return Vec::new();
     };
     let in_force = &*connection.server;
-    // Without one of its own it keeps what it came through.
+    // Without a server of its own it keeps the current one.
     let saved = app.server.as_deref().unwrap_or(in_force);
     let saved = match is_same_server(saved, in_force) {
         true => in_force,
@@ -177,7 +175,7 @@ fn differences(app: &App) -> Vec<Pending> {
         .collect()
 }
 
-/// Protocol and address of what is in force, or of what is saved.
+/// Protocol and address.
 fn target(settings: &Exposed) -> String {
     format!(
         "{} {}",
@@ -186,8 +184,7 @@ fn target(settings: &Exposed) -> String {
     )
 }
 
-/// Settings as a connection has them, or as they are saved, in words; empty for what is not set. Networks and the end
-/// are none of them: those count at once.
+/// Texts of settings; empty if not set. Networks and end time are not included, because they apply at once.
 fn words(settings: &Exposed, server: &str) -> [(&'static str, String); 5] {
     [
         ("target", target(settings)),
@@ -198,13 +195,13 @@ fn words(settings: &Exposed, server: &str) -> [(&'static str, String); 5] {
     ]
 }
 
-/// Texts, after each other.
+/// Texts separated by commas.
 fn list(texts: &[String]) -> String {
     let texts: Vec<String> = texts.iter().map(|text| printable(text)).collect();
     texts.join(", ")
 }
 
-/// The name that it is asked by, where that is not the visitors'.
+/// Host header, unless it is the visitors' address.
 fn host(settings: &Exposed) -> String {
     match printable(&settings.host_header) {
         host if host == "visitor" => String::new(),
@@ -234,7 +231,7 @@ pub(super) fn warning(app: &App) -> Option<String> {
     ))
 }
 
-/// A value that a person sees.
+/// Value to print, or `default`.
 fn or_none(value: String) -> String {
     match value.is_empty() {
         true => "default".to_owned(),

@@ -1,12 +1,21 @@
-//! `postern app export` and `app import`: applications as JSON, to keep or to take to another machine.
+//! `postern app export` and `app import`: applications as JSON, as a backup or for another machine.
 //!
 //! ```json
 //! {"format": "postern applications", "version": 1, "applications": [{"name": "shop", "protocol": "http", …}],
 //!  "sealed": {…}}
 //! ```
 //!
-//! `sealed` is there with secrets alone: a list as long as the other, of objects with the fields that are secret,
-//! sealed as [`sealing`] has it.
+//! `sealed` exists only with secrets: a list of the same length, of objects with the secret fields, sealed under a
+//! passphrase with AES-256-GCM and a key of PBKDF2-HMAC-SHA-256 (RFC 8018):
+//!
+//! ```json
+//! {"kdf": "PBKDF2-HMAC-SHA-256", "iterations": 600000, "salt": "…", "cipher": "AES-256-GCM", "nonce": "…", "data":
+//! "…"}
+//! ```
+//!
+//! `salt` (16 bytes), `nonce` (12 bytes) and `data` (ciphertext, then a tag of 16 bytes) are base64. The associated
+//! data
+//! is the text [`PURPOSE`].
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Read};
@@ -27,25 +36,36 @@ use crate::api::{App, Server};
 use crate::cli::args::app::{EXPORT, IMPORT, KEEP_AUTOCONNECT, WITH_SECRETS};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::values::PASSWORD_VARIABLE;
-use crate::cli::failure::{Failure, printable, quoted, warn};
-use crate::cli::failure::{print, print_json_line};
-use crate::cli::fields;
-use crate::cli::fields::Fields;
+use crate::cli::failure::{Failure, print, print_json_line, printable, quoted, warn};
+use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::{Manager, is_same_server};
 use crate::cli::serve::data_dir;
 use crate::manager::app::AppConfig;
 use crate::manager::app_store::{AppStore, Error};
-use crate::manager::apps::fields::Kind;
-use crate::manager::apps::fields::{field, is_own};
+use crate::manager::apps::fields::{Kind, field, is_own};
 use crate::manager::site_wish;
 use crate::store::random;
 
-/// Format name in such a file.
+/// Name of the format in the file.
 const FORMAT: &str = "postern applications";
-/// Its version: a newer one is refused.
+/// Version of the format: a newer one is refused.
 const VERSION: u64 = 1;
-/// Bytes of a file. Default 4 MiB: as many as the stored list has.
+/// Bytes of a file. Default 4 MiB, like the stored list.
 const FILE_CAP: u64 = crate::limits::APP_FILE;
+
+/// Purpose of the sealed part: content for another purpose cannot be opened as this one.
+const PURPOSE: &[u8] = b"postern applications 1";
+/// Number of times that the passphrase is hashed. Default 600,000: about half a second for each guess.
+const ITERATIONS: u32 = 600_000;
+/// Upper limit for a file: more iterations are not from this program, and would take minutes.
+const ITERATIONS_CAP: u32 = 10_000_000;
+/// Names of the algorithms.
+const KDF: &str = "PBKDF2-HMAC-SHA-256";
+const CIPHER: &str = "AES-256-GCM";
+/// Lengths in bytes.
+const SALT: usize = 16;
+const NONCE: usize = 12;
+const TAG: usize = 16;
 
 pub(super) fn export(parsed: &Parsed) -> Result<(), Failure> {
     let unread = |error| match error {
@@ -85,7 +105,7 @@ fn without_secrets(app: &AppConfig) -> Value {
     if let Some(fields) = shown.as_object_mut() {
         let server = app.server.as_ref().or(app.used_server.as_ref());
         fields.insert("server".to_owned(), json!(server));
-        // The words of a site without a name of its own are chosen anew elsewhere.
+        // Another machine would choose other words for a site without a name of its own.
         fields.insert("site_name".to_owned(), json!(site_wish(app)));
         fields.retain(|name, value| {
             let is_nothing = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
@@ -140,13 +160,13 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// True if it connects by itself.
+/// True if it has autoconnect.
 fn is_armed(app: &Value) -> bool {
     app.get("autoconnect").and_then(Value::as_bool) == Some(true)
 }
 
-/// Describes autoconnect and server of an added application; `was_armed` if the file has autoconnect. `default` is the
-/// server of those that name none.
+/// Describes autoconnect and server of an added application; `was_armed` is true if the file has autoconnect. `default`
+/// is the server for applications that name none.
 fn would_do(added: &App, was_armed: bool, servers: &[Server], default: &str) -> String {
     let by_itself = match (added.autoconnect, was_armed) {
         (true, _) => "yes",
@@ -180,8 +200,8 @@ fn lacking(added: &App) -> Vec<String> {
     password.into_iter().chain(code).collect()
 }
 
-/// The application that was added; none where there is one of that name. It connects by itself where the file says so
-/// and that is kept.
+/// Adds an application and returns it; none if one with its name exists. The file's autoconnect setting counts only
+/// with `keeps_autoconnect`.
 fn added(
     manager: &Manager,
     app: &Value,
@@ -257,29 +277,6 @@ fn secrets(document: &Value, count: usize) -> Result<Vec<Value>, Failure> {
     ))
 }
 
-// Secrets under a passphrase, in JSON: AES-256-GCM with a key of PBKDF2-HMAC-SHA-256 (RFC 8018).
-//
-// ```json
-// {"kdf": "PBKDF2-HMAC-SHA-256", "iterations": 600000, "salt": "…", "cipher": "AES-256-GCM", "nonce": "…", "data": "…"}
-// ```
-//
-// `salt` (16 bytes), `nonce` (12 bytes) and `data` (ciphertext, then 16 bytes of tag) are base64. The associated data is
-// the text [`PURPOSE`].
-
-/// Purpose of the file: content of another purpose cannot be opened as this one.
-const PURPOSE: &[u8] = b"postern applications 1";
-/// How often the passphrase is hashed. Default 600,000: half a second or so for each guess.
-const ITERATIONS: u32 = 600_000;
-/// More than this is no file of ours, and would take minutes.
-const ITERATIONS_CAP: u32 = 10_000_000;
-/// Names of what is used.
-const KDF: &str = "PBKDF2-HMAC-SHA-256";
-const CIPHER: &str = "AES-256-GCM";
-/// Bytes of each.
-const SALT: usize = 16;
-const NONCE: usize = 12;
-const TAG: usize = 16;
-
 /// Seals a text.
 pub(super) fn seal(passphrase: &str, mut content: Zeroizing<Vec<u8>>) -> Value {
     seal_with(passphrase, &mut content, ITERATIONS)
@@ -302,7 +299,7 @@ fn seal_with(passphrase: &str, content: &mut Zeroizing<Vec<u8>>, iterations: u32
     })
 }
 
-/// Opens what [`seal`] made; the error is for the person.
+/// Opens a text sealed by [`seal`]; the error is for people.
 pub(super) fn open(passphrase: &str, sealed: &Value) -> Result<Zeroizing<Vec<u8>>, &'static str> {
     let damaged = "the sealed part of the file is damaged";
     let text = |name: &str| sealed.get(name).and_then(Value::as_str);

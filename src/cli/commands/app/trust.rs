@@ -1,5 +1,5 @@
-//! `postern app trust` and `postern server trust`: a changed host key, shown beside the known one, and accepted by
-//! whoever knows why it changed.
+//! `postern app trust` and the question of `postern server trust`: a changed host key is shown with the known one, and
+//! the user decides whether to trust it.
 
 use std::io::{BufRead, IsTerminal};
 
@@ -9,8 +9,7 @@ use super::listing::{called, find};
 use crate::api::HostKey;
 use crate::cli::args::app::YES;
 use crate::cli::args::command::Parsed;
-use crate::cli::failure::{Failure, REFUSED, printable, quoted, say};
-use crate::cli::failure::{print, print_json_line};
+use crate::cli::failure::{Failure, REFUSED, print, print_json_line, printable, quoted, say};
 use crate::cli::manager_client::Manager;
 use crate::cli::serve::data_dir;
 
@@ -27,7 +26,7 @@ pub(super) fn failure(key: &HostKey, command: &str) -> Failure {
     .exit_status(REFUSED)
 }
 
-/// Shows both keys, and asks whether to trust the new one; fails where the user does not.
+/// Shows both keys, and asks whether to trust the new one; fails if the user does not.
 pub(in crate::cli::commands) fn ask(key: &HostKey, parsed: &Parsed) -> Result<(), Failure> {
     let [server, known, offered] =
         [&key.server, &key.known, &key.offered].map(|text| printable(text));
@@ -64,13 +63,13 @@ pub(super) fn trust(parsed: &Parsed) -> Result<(), Failure> {
     ))
 }
 
-/// Of the application's own tunnel, else of the main tunnel to its server.
+/// Changed host key of the application's own tunnel, else of the main tunnel to its server.
 fn change_of(manager: &Manager, id: &str) -> Result<Option<HostKey>, Failure> {
     let result = manager.status(id)?;
     if result.host_key.is_some() {
         return Ok(result.host_key);
     }
-    // One that was never connected since the start does not say through which server it will be.
+    // The server is unknown if the application was not connected since the start.
     let is_its_own = |server: &str| server == result.server || result.server.is_empty();
     let tunnels = manager.tunnels()?.into_iter();
     let tunnels = tunnels.filter(|tunnel| is_its_own(&tunnel.server));

@@ -1,4 +1,5 @@
-//! Checks of this machine: the per-user directory and its files, ports, the clock, the plugin.
+//! Checks of this machine: the per-user directory and its files, ports, the clock, the plugin; and [`Finding`], the
+//! result of a check.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -16,12 +17,11 @@ use crate::manager::app_store::AppStore;
 use crate::manager::server_store::{ServerList, ServerStore};
 use crate::net::in_words;
 use crate::plugin::Registry;
-use crate::relay;
-use crate::relay::StateError;
+use crate::relay::{self, StateError};
 use crate::store::time::{parse_rfc3339, rfc3339};
 use crate::store::{CredentialStore, Credentials, DataDir, Error, files_set_aside, key_file};
 
-/// Ports that are taken where nothing else is said, and what for.
+/// Default ports, each with its use.
 const PORTS: [(u16, &str); 3] = [
     (8181, "the manager's page"),
     (8180, "sites of the relay on this machine"),
@@ -29,7 +29,7 @@ const PORTS: [(u16, &str); 3] = [
 ];
 /// Bytes below which a disk counts as full. Default 64 KiB: a few saves.
 const LEAST_FREE: u64 = 64 * 1024;
-/// No clock is behind this one.
+/// No correct clock is behind this time.
 const BUILT_AFTER: &str = "2026-01-01T00:00:00Z";
 
 /// Content of the sealed files, and errors of unreadable ones.
@@ -105,7 +105,7 @@ fn shared(_: &fs::Metadata) -> Option<&'static str> {
     None
 }
 
-/// Asked without writing; `text` is for a directory that can be written.
+/// Checks without writing that a directory is writable; `text` is the result in that case.
 fn writable(dir: &Path, text: String) -> Finding {
     const CHECK: &str = "per-user directory";
     if let Err(error) = rustix::fs::access(dir, rustix::fs::Access::WRITE_OK) {
@@ -158,7 +158,7 @@ pub(super) fn files(home: &DataDir, files: &StateFiles) -> Vec<Finding> {
     findings
 }
 
-/// Checks that the state of this user's relay can be read, if there is one. That of a fleet is elsewhere.
+/// Checks that the state of this user's relay can be read, if there is one. The state of a fleet is elsewhere.
 fn relay_state(home: &DataDir) -> Option<Finding> {
     const CHECK: &str = "relay's state";
     let data = DataDir::at(home.dir().join("relay"));
@@ -176,7 +176,7 @@ fn relay_state(home: &DataDir) -> Option<Finding> {
     }
 }
 
-/// Where the key of the sealed files is, which a backup needs too.
+/// Shows the file with the key of the sealed files, which a backup needs too.
 fn key(home: &DataDir) -> Finding {
     const CHECK: &str = "key of sealed files";
     match key_file(home) {
@@ -224,8 +224,8 @@ pub(super) fn ports(home: &DataDir) -> Vec<Finding> {
         let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
     };
-    let of_port = |(port, what): &(u16, &str)| match serve::of_loopback(*port) {
-        // The system may not tell who listens.
+    let of_port = |(port, what): &(u16, &str)| match serve::port_holder(*port) {
+        // The system may not tell the name of the listener.
         None if is_in_use(*port) => Finding::note(
             "port",
             format!("{port} ({what}) is in use"),
@@ -270,9 +270,9 @@ pub(super) fn clock() -> Finding {
     Finding::good("clock", text)
 }
 
-/// How far the server's clock is from ours.
+/// Finding if the server's clock differs much from ours.
 pub(super) fn clock_of(server: &str, there: SystemTime) -> Option<Finding> {
-    /// Far more than any call takes.
+    /// Difference that counts: far more than any call takes.
     const MOST: Duration = Duration::from_secs(60);
     let now = SystemTime::now();
     let apart = now
@@ -321,7 +321,7 @@ pub(super) struct Finding {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Severity {
     Good,
-    /// It may be meant.
+    /// Possibly intended.
     Note,
     Wrong,
 }

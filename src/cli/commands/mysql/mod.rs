@@ -1,4 +1,4 @@
-//! `postern mysql [target]`: opens the web SQL client.
+//! `postern mysql [target]`, which opens the web SQL client, and the built-in plugin, which serves it for applications.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,8 +16,7 @@ use crate::cli::failure::{Failure, print, printable, say, warn};
 use crate::cli::serve::SignalWatch;
 use crate::cli::{browser, logging, serve};
 use crate::plugin::{Database, GuestInForce, NotServed, Plugin, Served, SignIn, tables_and_views};
-use crate::sqlweb;
-use crate::sqlweb::{Options, StartError, Target, TlsMode, WebClient};
+use crate::sqlweb::{self, Options, StartError, Target, TlsMode, WebClient};
 use crate::store::DataDir;
 use crate::sync::{Thread, spawn};
 use crate::tunnel::client::Serve;
@@ -26,11 +25,7 @@ pub(in crate::cli::commands) mod prompt;
 mod settings;
 mod share;
 
-/// The database user where an application names none.
-const DEFAULT_USER: &str = "root";
-
-/// Time before it is said that nothing answers. Default 3 s; a server that asks the name service first takes longer
-/// seldom.
+/// Time before a warning that nothing answers. Default 3 s; a server that does a DNS lookup first rarely takes longer.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// The built-in plugin for MySQL-protocol databases.
@@ -89,11 +84,11 @@ fn open(parsed: &Parsed) -> Result<(), Failure> {
     let mut options = settings.ask()?;
     options.guest = share.as_mut().and_then(|share| share.guest.take());
     match share {
-        // The link to send stands alone on standard output.
+        // Standard output is for the link to send.
         Some(_) => say(&connecting(&options)),
         None => print(&connecting(&options))?,
     }
-    // After the questions, where most of the signals that end a start come.
+    // After the questions, during which most interruptions come.
     options.home = DataDir::locate().ok();
     let run_dir = serve::run_dir(options.home.as_ref(), &watch)?;
     options.run_dir = run_dir.path().to_owned();
@@ -126,7 +121,9 @@ fn options(database: Database) -> Options {
             host: database.host,
             port: database.port,
         },
-        user: database.user.unwrap_or_else(|| DEFAULT_USER.to_owned()),
+        user: database
+            .user
+            .unwrap_or_else(|| prompt::DEFAULT_USER.to_owned()),
         password: database.password,
         new_password: None,
         database: database.name,
@@ -145,7 +142,7 @@ fn options(database: Database) -> Options {
     }
 }
 
-/// The error, and of one that somebody else can mend, what to do.
+/// The error, with a hint if it is about a guest account.
 fn described(error: &StartError) -> String {
     match error {
         StartError::Guest { hint, .. } => format!("{error}; {hint}"),
@@ -153,8 +150,8 @@ fn described(error: &StartError) -> String {
     }
 }
 
-/// Says that nothing answers, unless what is returned is dropped before. Where there is no thread for that it is not
-/// said.
+/// Warns after a while that nothing answers, unless the returned value is dropped before. Does nothing if no thread can
+/// be started.
 fn warn_if_silent() -> Sender<()> {
     let (answered, silence) = crossbeam_channel::bounded::<()>(0);
     let warn = move || {
@@ -190,7 +187,7 @@ fn connecting(options: &Options) -> String {
     )
 }
 
-/// Says where the client is, and ends it at the first signal.
+/// Prints the address of the client, and ends it at the first signal.
 fn run_client(
     running: WebClient,
     readonly: bool,
@@ -199,7 +196,7 @@ fn run_client(
     watch: &SignalWatch,
     run_dir: &Path,
 ) -> Result<(), Failure> {
-    // Before the first line: who reads it may send the signal at once.
+    // Before the first line is printed: its reader may send the signal at once.
     let stopped = watch.running();
     let running = Arc::new(running);
     let mut alone = None;
@@ -213,7 +210,7 @@ fn run_client(
             browser::open(&running.url);
         }
         let Some(mut share) = share else {
-            // An error means that nobody can send any more; ending is right then too.
+            // An error means that nobody can send any more: then it ends too.
             let _ = stopped.recv();
             return Ok(());
         };
@@ -231,7 +228,7 @@ fn run_client(
     ended
 }
 
-/// The local link is called so where there is another one.
+/// Text about the running client. The link is called local if there is another one.
 fn announcement(running: &WebClient, readonly: bool, is_shared: bool) -> String {
     let mode = if readonly { "read-only" } else { "read-write" };
     let auth = running.auth_url.as_deref();
@@ -303,7 +300,7 @@ impl Served for Arc<WebClient> {
         WebClient::missed(self)
     }
 
-    /// Unless somebody else has it too, who stops it.
+    /// Stops it, unless another holder will.
     fn stop(self: Box<Self>) {
         if let Some(client) = Arc::into_inner(*self) {
             client.stop();

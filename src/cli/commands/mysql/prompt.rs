@@ -1,8 +1,7 @@
-//! The questions for what the command line leaves open.
+//! Questions for values that the command line does not give.
 //!
-//! On a terminal they are asked on stderr, the password's on the terminal
-//! itself without echo. Where stdin is no terminal, its lines are the
-//! answers; its end, or a line that does not come, means the default.
+//! They are asked on stderr, the password on the terminal itself without echo. If stdin is not a terminal, its lines
+//! are the answers; its end, or a missing line, means the default.
 
 use crate::net::poll::poll_until;
 use std::fs::File;
@@ -15,9 +14,9 @@ use zeroize::Zeroizing;
 
 use crate::cli::failure::{Failure, say};
 
-const DEFAULT_USER: &str = "root";
-/// Time that a line may take on a stdin that is no terminal: a pipe that
-/// nobody writes to must not hold up the start for ever.
+/// Database user if none is given.
+pub(super) const DEFAULT_USER: &str = "root";
+/// Time for a line on a stdin that is not a terminal: a pipe that nobody writes to must not delay the start forever.
 const LINE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest answer, in bytes; the longest password a server takes is far shorter.
 const LINE_CAP: usize = 4096;
@@ -28,8 +27,8 @@ pub(crate) struct GivenCredentials {
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Zeroizing<String>>,
     pub(crate) database: Option<String>,
-    /// True if a flag or a part of the URL was about credentials: then only a
-    /// missing password is asked for, and only on a terminal.
+    /// True if a flag or a part of the URL gave credentials: then only a missing password is asked for, and only on a
+    /// terminal.
     pub(crate) explicit: bool,
 }
 
@@ -47,7 +46,7 @@ pub(crate) trait Prompt {
     fn hidden(&mut self, question: &str) -> io::Result<Option<Zeroizing<String>>>;
 }
 
-/// Asks for what is missing.
+/// Asks for missing values.
 pub(crate) fn complete(
     given: GivenCredentials,
     answers: &mut dyn Prompt,
@@ -73,7 +72,7 @@ pub(crate) fn complete(
     })
 }
 
-/// The answer without the space around it; `None` where nothing is left.
+/// Returns the trimmed answer; `None` if it is empty.
 fn ask(answers: &mut dyn Prompt, question: &str) -> Result<Option<String>, Failure> {
     let line = answers.line(question).map_err(|error| unanswered(&error))?;
     let answer = line.as_ref().map(|line| line.trim().to_owned());
@@ -101,7 +100,7 @@ pub(crate) struct Stdin {
     is_terminal: bool,
     /// Input read beyond the last answer.
     ahead: Zeroizing<Vec<u8>>,
-    /// True if no more is to be expected.
+    /// True if no more input is expected.
     ended: bool,
 }
 
@@ -112,7 +111,7 @@ impl Stdin {
         Ok(Self {
             is_terminal: stdin.is_terminal(),
             input: File::from(stdin.as_fd().try_clone_to_owned()?),
-            // All of its room at once: growing would leave copies behind.
+            // Full capacity from the start: growing would leave copies behind.
             ahead: Zeroizing::new(Vec::with_capacity(2 * LINE_CAP)),
             ended: false,
         })
@@ -212,7 +211,7 @@ pub(crate) fn can_ask() -> bool {
     io::stderr().is_terminal() && io::stdin().is_terminal()
 }
 
-/// Asks twice for a secret that is to be set, on the terminal itself and without echo.
+/// Asks twice for a new secret, on the terminal itself and without echo.
 pub(crate) fn new_secret(question: &str) -> Result<Zeroizing<String>, Failure> {
     let secret = asked(question)?;
     if secret.is_empty() {

@@ -19,15 +19,15 @@ use crate::cli::target;
 use crate::net::authority;
 use crate::sqlweb::{Options, TlsMode};
 
-/// Time that a statement may run where the web client is shared and nothing is said.
+/// Default time for a statement in a shared web client.
 pub(super) const SHARED_QUERY_TIMEOUT: Duration = crate::limits::SHARED_QUERY;
 
-/// The largest `--query-timeout`, in seconds: the most that a server takes for it.
+/// The largest `--query-timeout`, in seconds: the maximum of servers.
 const QUERY_TIMEOUT_CAP: u64 = 31_536_000;
 
 /// The command line, read and checked.
 pub(super) struct Settings {
-    /// All but the account, the database and the directory for sockets.
+    /// Options without the account, the database and the directory for sockets.
     options: Options,
     given: GivenCredentials,
     /// Share settings; none without `--share`.
@@ -35,7 +35,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Checks every value before anything is asked or started. A flag goes before the URL.
+    /// Checks every value before anything is asked or started. A flag takes precedence over the URL.
     pub(super) fn read(parsed: &Parsed) -> Result<Self, Failure> {
         let share = ShareRequest::read(parsed)?;
         let (readonly, invisible) = match &share {
@@ -90,7 +90,8 @@ impl Settings {
         })
     }
 
-    /// Asks for what neither the line nor the environment says. The directory for sockets is still to be named.
+    /// Asks for values that neither the command line nor the environment gives. The directory for sockets is still
+    /// missing.
     pub(super) fn ask(mut self) -> Result<Options, Failure> {
         if self.given.password.is_none() {
             self.given.password = password_of_environment()?;
@@ -112,7 +113,7 @@ fn password_of_environment() -> Result<Option<Zeroizing<String>>, Failure> {
         Ok(password) if password.is_empty() => Ok(None),
         Ok(password) => Ok(Some(Zeroizing::new(password))),
         Err(std::env::VarError::NotPresent) => Ok(None),
-        // The error itself holds the value.
+        // The error itself contains the value.
         Err(std::env::VarError::NotUnicode(_)) => Err(Failure::operation(format!(
             "{PASSWORD_VARIABLE} is not UTF-8"
         ))),

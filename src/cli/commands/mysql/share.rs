@@ -1,6 +1,6 @@
-//! `postern mysql --share`: the web client, reached by others through a server.
+//! `postern mysql --share`: shares the web client through a server.
 //!
-//! The web client is this command's own; a manager in this process shares it as it shares a database's that it started.
+//! The command has started the web client; a manager in this process shares it like one that it started itself.
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -9,8 +9,7 @@ use crossbeam_channel::Receiver;
 use serde_json::json;
 use zeroize::Zeroizing;
 
-use crate::cli::args::command::GUEST;
-use crate::cli::args::command::Parsed;
+use crate::cli::args::command::{GUEST, Parsed};
 use crate::cli::args::table::mysql::{COMMAND, OF_SHARING, READWRITE, SHARE, VISIBLE};
 use crate::cli::commands::sharing::alone::InProcessManager;
 use crate::cli::commands::sharing::line::{given_token, name_by_target, server};
@@ -23,7 +22,7 @@ use crate::plugin::{Database, Grant, Guest, NotServed, Served, WebClients, guest
 use crate::sqlweb::{Target, WebClient};
 use crate::store::DataDir;
 
-/// Where a database on a Unix socket would be: an application has an address.
+/// Address for a database on a Unix socket, because an application needs one.
 const ELSEWHERE: (&str, u16) = ("127.0.0.1", 3306);
 
 /// Share settings, checked.
@@ -31,7 +30,7 @@ pub(super) struct ShareRequest {
     server: Option<ServerUrl>,
     enroll_token: Option<Zeroizing<String>>,
     fields: Fields,
-    /// The account that everybody works as.
+    /// Account of all visitors.
     pub(super) guest: Option<Guest>,
     pub(super) progress: ProgressPrinter,
     pub(super) readwrite: bool,
@@ -39,7 +38,7 @@ pub(super) struct ShareRequest {
 }
 
 impl ShareRequest {
-    /// None without `--share`.
+    /// Reads the settings; none without `--share`.
     pub(super) fn read(parsed: &Parsed) -> Result<Option<Self>, Failure> {
         if !parsed.has(&SHARE) {
             return match OF_SHARING.iter().find(|flag| parsed.has(flag)) {
@@ -52,7 +51,7 @@ impl ShareRequest {
         fields.insert("protocol".to_owned(), json!("mysql"));
         fields::set_flags(&mut fields, &COMMAND, parsed)?;
         for name in ["db_user", "db_name", "server"] {
-            // The web client is signed in already, and the server is that of all.
+            // The web client is signed in already, and the server is the manager's.
             fields.remove(name);
         }
         fields.insert("db_readonly".to_owned(), json!(!readwrite));
@@ -83,7 +82,7 @@ impl ShareRequest {
         }
     }
 
-    /// With the database that the web client is of.
+    /// Adds the database of the web client.
     pub(super) fn of(mut self, target: &Target) -> Self {
         let (host, port) = match target {
             Target::Tcp { host, port } => (host.as_str(), *port),
@@ -92,7 +91,7 @@ impl ShareRequest {
         self.fields.insert("ip".to_owned(), json!(host));
         self.fields.insert("port".to_owned(), json!(port));
         if matches!(target, Target::Unix(_)) {
-            // Visitors and the relay's operator learn no path of this machine.
+            // Visitors and the relay's operator must not see a path of this machine.
             let name = || json!("mysql");
             self.fields.entry("name").or_insert_with(name);
         }
@@ -100,8 +99,8 @@ impl ShareRequest {
         self
     }
 
-    /// Shares the web client until a message on `stop`, or until its time is over. Its manager is put into `alone`, to
-    /// be stopped.
+    /// Shares the web client until a message on `stop`, or until its end time. The caller stops its manager, which is
+    /// put into `alone`.
     pub(super) fn run(
         self,
         home: &DataDir,
@@ -110,7 +109,7 @@ impl ShareRequest {
         stop: &Receiver<()>,
         alone: &mut Option<InProcessManager>,
     ) -> Result<(), Failure> {
-        // Lives as long as the process, of which there is one share.
+        // Lives as long as the process, which has only one share.
         let web_clients: &'static RunningWebClient =
             Box::leak(Box::new(RunningWebClient(Arc::downgrade(client))));
         let input = fields::checked(&COMMAND, &self.fields)?;
@@ -128,7 +127,7 @@ impl ShareRequest {
     }
 }
 
-/// The temporary account that the flags ask for: it ends with the sharing, which ends by itself then.
+/// The temporary account of the flags: the share ends with it.
 fn guest(fields: &mut Fields, parsed: &Parsed) -> Result<Option<Guest>, Failure> {
     let grants = parsed.values(&GUEST);
     if grants.is_empty() {
@@ -141,27 +140,27 @@ fn guest(fields: &mut Fields, parsed: &Parsed) -> Result<Option<Guest>, Failure>
     Ok(Some(Guest { grants, expires }))
 }
 
-/// Lends the manager the command's own web client, as often as it connects.
+/// Gives the manager the command's own web client, each time that it connects.
 struct RunningWebClient(Weak<WebClient>);
 
 impl WebClients for RunningWebClient {
-    /// None is to be added: the command is one.
+    /// None: no plugin has to be added for this command.
     fn named(&self, _: &str) -> Option<(&'static str, &'static [&'static str])> {
         None
     }
 
     fn serve(&self, _: &str, database: Database) -> Option<Result<Box<dyn Served>, NotServed>> {
-        // It goes on when it is not shared any more: the command has it too.
+        // It goes on after the share has ended, because the command holds it too.
         let client = self.0.upgrade()?;
         client.note_in(database.statements);
         Some(Ok(Box::new(client)))
     }
 
-    /// Nobody asks for them here.
+    /// None: nobody asks for objects here.
     fn objects(&self, _: &str, _: Database, _: &[String]) -> Option<Result<Vec<String>, String>> {
         None
     }
 
-    /// The command's own start has done it.
+    /// Does nothing: the start of the command has done it.
     fn sweep(&self, _: &str, _: Database) {}
 }

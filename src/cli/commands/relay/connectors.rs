@@ -10,12 +10,10 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::table::relay::FORCE;
 use crate::cli::columns::{Columns, print_list, shown};
 use crate::cli::commands::sharing::counts::size;
-
-use crate::cli::failure::print;
-use crate::cli::failure::{Failure, printable, quoted, say};
+use crate::cli::failure::{Failure, print, printable, quoted, say};
 use crate::relay;
 
-/// Columns of the list; the label is what the operator knows people by.
+/// Columns of the list; the operator knows people by the label.
 const COLUMNS: Columns<13> = Columns {
     heading: [
         "LABEL",
@@ -35,7 +33,7 @@ const COLUMNS: Columns<13> = Columns {
     first: &["LABEL", "STATUS", "TARGET", "URL", "NAME"],
 };
 
-/// Prints a line an application, and one for each connector without any.
+/// Prints one line per application, and one for each connector without applications.
 pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
     let operator = OperatorClient::of(parsed)?;
     let status = operator.status()?;
@@ -55,9 +53,9 @@ struct ConnectorEntry {
     machine: String,
     /// `connected`, `away` or `revoked`; none if enrolled at a relay that does not run.
     status: Option<&'static str>,
-    /// In place of the connector's.
+    /// Applications, in place of the connector's.
     applications: Vec<ApplicationEntry>,
-    /// Names of sites that are reserved for a revoked one.
+    /// Names of sites that are reserved for a revoked connector.
     #[serde(skip_serializing_if = "Option::is_none")]
     sites: Option<Vec<String>>,
 }
@@ -136,8 +134,8 @@ fn site_urls(status: &Status) -> impl Fn(&str) -> String + use<> {
     move |name| format!("{before}{name}{after}")
 }
 
-/// Finds the connector of this name, or else of this label if only one has it; `is_revoked` selects revoked ones. An
-/// unknown name stays as it is, for the relay to refuse.
+/// Finds the connector with this name, or else with this label if it is unique; `is_revoked` selects revoked ones. An
+/// unknown name is returned unchanged, and the relay refuses it.
 fn named(operator: &OperatorClient, called: &str, is_revoked: bool) -> Result<String, Failure> {
     let all = listed(operator.status()?, operator.is_running());
     let all = || all.iter().filter(|of| of.is_revoked() == is_revoked);
@@ -161,8 +159,8 @@ fn named(operator: &OperatorClient, called: &str, is_revoked: bool) -> Result<St
     }
 }
 
-/// Prints where the operator signs in to the status page of the relay that runs: also of the one that is embedded in
-/// `postern start`. The code in it is new each time.
+/// Prints a sign-in link for the status page of the running relay, also of the relay in `postern start`. Its code is
+/// new each time.
 pub(super) fn status_url(parsed: &Parsed) -> Result<(), Failure> {
     let link = OperatorClient::of(parsed)?.link()?;
     print(&format!("{}\n", printable(&link.url)))
@@ -224,7 +222,7 @@ fn invite_name(id: &str, label: &str) -> String {
     shown(format!("{id} {label}").trim())
 }
 
-/// Accepts what is lost of a damaged state, so that the relay starts again.
+/// Repairs a damaged state, accepting losses, so that the relay starts again.
 pub(super) fn recover(parsed: &Parsed) -> Result<(), Failure> {
     let operator = OperatorClient::of(parsed)?;
     if operator.is_running() {
@@ -254,7 +252,7 @@ pub(super) fn recover(parsed: &Parsed) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Undoes that.
+/// Allows a revoked connector again.
 pub(super) fn allow(parsed: &Parsed) -> Result<(), Failure> {
     let operator = OperatorClient::of(parsed)?;
     let done = operator.allow(&named(&operator, parsed.operand(), true)?)?;

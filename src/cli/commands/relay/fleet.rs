@@ -1,4 +1,4 @@
-//! `postern relay fleet`: the relays that have one state.
+//! `postern relay fleet`: the relays that share one state.
 
 use super::operator::OperatorClient;
 use crate::api::relay::Peer;
@@ -19,7 +19,7 @@ const COLUMNS: Columns<6> = Columns {
     first: &["RELAY", "STATE", "CONNECTORS", "TUNNELS AT", "VERSION"],
 };
 
-/// Prints a line a relay.
+/// Prints one line per relay.
 pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
     let operator = OperatorClient::of(parsed)?;
     operator.must_run("start it, or give another relay's directory with --data")?;

@@ -10,8 +10,7 @@ use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
 use crate::cli::args::values::{duration, whole_number};
 use crate::cli::clock::Zone;
 use crate::cli::columns::{Columns, print_list, shown};
-use crate::cli::failure::{Failure, printable, warn};
-use crate::cli::failure::{print, print_json};
+use crate::cli::failure::{Failure, print, print_json, printable, warn};
 use crate::relay::InviteTerms;
 
 /// Columns of the list.
@@ -77,7 +76,7 @@ fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
     Ok(terms)
 }
 
-/// Prints a line an invite.
+/// Prints one line per invite.
 pub(super) fn list(parsed: &Parsed) -> Result<(), Failure> {
     let invites = OperatorClient::of(parsed)?.invites()?;
     let rows: Vec<_> = invites.iter().map(row).collect();
@@ -112,7 +111,7 @@ fn label(invite: &Invite) -> String {
     }
 }
 
-/// Cancels one.
+/// Cancels an invite.
 pub(super) fn uninvite(parsed: &Parsed) -> Result<(), Failure> {
     let operator = OperatorClient::of(parsed)?;
     operator.uninvite(parsed.operand())?;

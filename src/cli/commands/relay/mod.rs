@@ -1,4 +1,4 @@
-//! `postern relay`: the remote side, for a machine that others reach; and who is enrolled at it.
+//! `postern relay`: runs a relay, prints its systemd unit, and manages its connectors.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -14,13 +14,11 @@ use crate::cli::args::table::relay::{
     VERBOSE,
 };
 use crate::cli::clock::Zone;
-use crate::cli::failure::Failure;
-use crate::cli::failure::print;
+use crate::cli::failure::{Failure, print};
 use crate::cli::serve::SignalWatch;
 use crate::cli::systemd::{Unit, UnitScope, command_line, escaped};
 use crate::cli::{logging, serve};
-use crate::relay;
-use crate::relay::{PublicPorts, Running, SAVE_COUNTERS_EVERY};
+use crate::relay::{self, PublicPorts, Running, SAVE_COUNTERS_EVERY};
 use crate::store::RunDir;
 
 mod connectors;
@@ -31,7 +29,7 @@ mod settings;
 mod state_dir;
 mod store;
 
-/// Serves until a signal, or looks after connectors.
+/// Runs the relay until a signal, or a subcommand.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let subcommands: &[(&Command, Action)] = &[
         (&LIST, connectors::list),
@@ -50,7 +48,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     COMMAND.run_with_subcommands(arguments, subcommands, run_parsed)
 }
 
-/// The unit for the user's own manager, and the enrolment token that the options give.
+/// Unit for the user's systemd manager, and the enrolment token in the options.
 pub(crate) fn user_unit(
     options: &[String],
     environment_file: &str,
@@ -58,10 +56,10 @@ pub(crate) fn user_unit(
     let parsed = COMMAND.parse(options)?;
     let settings = Settings::read(&parsed)?;
     let token = parsed.value(&ENROLL_TOKEN);
-    Ok((of_user(&settings, &parsed, environment_file), token))
+    Ok((user_unit_text(&settings, &parsed, environment_file), token))
 }
 
-/// The connectors of the relay in the per-user directory, for a shell to complete, and the state of each.
+/// Completions for connectors of the relay in the per-user directory, each with its state.
 pub(crate) fn names() -> Vec<(String, String)> {
     let Ok(home) = serve::data_dir() else {
         return Vec::new();
@@ -80,7 +78,7 @@ pub(crate) fn names() -> Vec<(String, String)> {
 fn run_parsed(parsed: &Parsed) -> Result<(), Failure> {
     let settings = Settings::read(parsed)?;
     if parsed.has(&PRINT_UNIT) {
-        return print(&text(&settings, parsed));
+        return print(&system_unit_text(&settings, parsed));
     }
     logging::start_by(&COMMAND, parsed, log::LevelFilter::Info, &[])?;
     run_relay(settings)
@@ -94,7 +92,7 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     let tunnel_listener = listen_if(settings.tunnel_listen, "--tunnel-listen")?;
     let metrics_listener = listen_if(settings.metrics_listen, "--metrics-listen")?;
     if let PublicPorts::At(ip) = settings.ports {
-        // At the start, not at the first connect, it is to show that it is no address of this machine.
+        // Checked at the start, not at the first connect: it must be an address of this machine.
         listen((ip, 0).into(), "--port-listen")?;
     }
     for warning in settings.warnings() {
@@ -138,10 +136,10 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     running
         .announce(&instance, false)
         .map_err(|error| of_store(&error))?;
-    // Before the first line: who reads it may send the signal at once.
+    // Before the first line is printed: its reader may send the signal at once.
     let stopped = watch.running();
     let ended = print(&announcement(&running));
-    // An error means that nobody can send any more; ending is right then too.
+    // An error means that nobody can send any more: then it ends too.
     while ended.is_ok()
         && stopped
             .recv_timeout(SAVE_COUNTERS_EVERY)
@@ -155,7 +153,7 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     ended
 }
 
-/// Waits for what runs, where there is time for that. A second signal ends the process.
+/// Waits up to `bound` for running requests. A second signal ends the process.
 fn drain(running: &mut Running, bound: Duration) {
     if bound.is_zero() {
         return;
@@ -218,8 +216,8 @@ fn announcement(running: &Running) -> String {
     )
 }
 
-/// The unit for the user's own manager, with its state where it is without a unit.
-fn of_user(settings: &Settings, parsed: &Parsed, environment_file: &str) -> String {
+/// Unit for the user's systemd manager, with the state directory of a relay without a unit.
+fn user_unit_text(settings: &Settings, parsed: &Parsed, environment_file: &str) -> String {
     let left_out = [ENROLL_TOKEN, DATA, PRINT_UNIT, LOG_FORMAT, VERBOSE];
     let mut unit = Unit {
         command: command_line(&COMMAND, parsed, &left_out),
@@ -246,8 +244,8 @@ fn unit(settings: &Settings, parsed: &Parsed, scope: UnitScope) -> Unit<'static>
     }
 }
 
-/// The unit, for flags that have been checked.
-fn text(settings: &Settings, parsed: &Parsed) -> String {
+/// Unit for the system's manager.
+fn system_unit_text(settings: &Settings, parsed: &Parsed) -> String {
     // The enrolment token is a secret and belongs in a file.
     let left_out = [
         ENROLL_TOKEN,
@@ -258,7 +256,7 @@ fn text(settings: &Settings, parsed: &Parsed) -> String {
         VERBOSE,
     ];
     let mut command = command_line(&COMMAND, parsed, &left_out);
-    // A directory of its own choice would need rights that a unit like this has not.
+    // The unit has no rights to another directory.
     command.push("--data=%S/postern-relay".to_owned());
     let mut how = vec![
         "Put this in /etc/systemd/system/postern-relay.service, then:",

@@ -1,4 +1,4 @@
-//! The operator's calls: to the relay that runs on a directory, or on the state of one that does not run.
+//! The operator's calls: to the relay that runs on a directory, or on its stored state if none runs.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,7 +30,7 @@ pub(super) struct OperatorClient {
 }
 
 impl OperatorClient {
-    /// Of the directory that the command line names, which must have a relay's state.
+    /// Opens the directory of the command line, which must have a relay's state.
     pub(super) fn of(parsed: &Parsed) -> Result<Self, Failure> {
         let data = operators_data(parsed)?;
         let said = Instance::find(&data).map_err(|error| of_store(&error))?;
@@ -64,7 +64,7 @@ impl OperatorClient {
         Err(failure.hint(hint).code(503))
     }
 
-    /// Warns after a change without a running relay: one on another directory goes on as before.
+    /// Warns after a change without a running relay: it does not affect a relay on another directory.
     pub(super) fn warn_offline(&self) {
         if !self.is_running() {
             let dir = self.data.dir().display();
@@ -91,7 +91,7 @@ impl OperatorClient {
         self.change("/api/revoked", name, missing, relay::allow)
     }
 
-    /// Deletes the thing of this name at the relay, or does the same to the state of one that does not run.
+    /// Deletes the item with this name at the relay, or in the stored state if no relay runs.
     fn change<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -177,14 +177,14 @@ impl OperatorClient {
         }
     }
 
-    /// A fresh address that signs the operator in; a secret.
+    /// A new link that signs the operator in; a secret.
     pub(super) fn link(&self) -> Result<OperatorLink, Failure> {
         self.must_run("run 'postern relay', or 'postern start' without --server")?;
         let running = self.running.as_ref().expect("it was just found running");
         call(running, Method::Post, "/api/links", NOTHING, SEE_NAMES)
     }
 
-    /// Changes the state of a relay that does not run, and that nothing starts meanwhile.
+    /// Changes the stored state, while no relay can start on it.
     fn stored<T>(
         &self,
         change: impl FnOnce(&DataDir) -> Result<T, relay::StateError>,
@@ -223,7 +223,7 @@ fn call<T: DeserializeOwned>(
         })
 }
 
-/// Refuses what cannot be the name or id of anything, and would be another path of the relay's API.
+/// Refuses a text that cannot be a name or id, and would lead to another path of the relay's API.
 fn check(what: &str, name: &str, see: &'static str) -> Result<(), Failure> {
     let is_odd = |part: char| part.is_control() || matches!(part, '/' | '\\');
     let is_usable = !matches!(name, "" | "." | "..") && !name.chars().any(is_odd);

@@ -24,26 +24,26 @@ use crate::net::Cidr;
 use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, Quota, TunnelUrl, check_domain};
 use crate::store::{DataDir, RunDir};
 
-/// Where visitors come in.
+/// Default address for visitors.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8180);
 /// The tunnel server's port. 62888 by the specification.
 const DEFAULT_TUNNEL_PORT: u16 = 62888;
 const DEFAULT_DOMAIN: &str = "localhost";
-/// Bytes of an enrolment token: what quick-setup takes, and enough that nobody guesses it in 30 calls a minute.
+/// Bytes of an enrolment token: accepted by quick-setup, and too long to be guessed in 30 calls a minute.
 const TOKEN: RangeInclusive<usize> = 12..=256;
-/// Connections that may be chosen: each is a thread, and a unit's service needs most of its own for tunnels.
+/// Range of `--connections`: each is a thread, and a systemd service needs most of its threads for tunnels.
 const CONNECTION_COUNTS: RangeInclusive<usize> = 16..=4096;
-/// Public ports that may be chosen: below them are those of well-known services, which nobody is to stand in for.
+/// Range of public ports: below are ports of well-known services, which nobody may imitate.
 const PORTS_TO_CHOOSE: RangeInclusive<u16> = 1024..=65_535;
-/// Seconds that may be chosen for an answer: up to a day.
+/// Range of `--answer-timeout`, in seconds: up to a day.
 const ANSWER_SECONDS: RangeInclusive<u64> = 1..=86_400;
-/// Seconds that may be chosen for the end: up to an hour.
+/// Range of `--drain`, in seconds: up to an hour.
 const DRAIN_SECONDS: RangeInclusive<u64> = 0..=3600;
-/// Time for the end of a relay of a fleet, whose visitors others serve meanwhile.
+/// Default of `--drain` in a fleet, where other relays serve new visitors meanwhile.
 const FLEET_DRAIN: Duration = crate::limits::FLEET_DRAIN;
-/// Applications of a connector that may be chosen: as many as one has at most without that.
+/// Range of `--quota-sites`: up to the limit without a quota.
 const SITES: RangeInclusive<usize> = 1..=100;
-/// Megabits a second of a connector that may be chosen.
+/// Range of `--quota-mbps`.
 const MBPS: RangeInclusive<u32> = 1..=100_000;
 
 /// A checked command line.
@@ -63,7 +63,7 @@ pub(super) struct Settings {
     pass_headers: Vec<String>,
     connections: Option<usize>,
     answer_time: Option<Duration>,
-    /// Time that the end waits for what runs.
+    /// Time for running requests at the end.
     pub(super) drain: Duration,
     quota: Quota,
     pub(super) fleet: Option<FleetSettings>,
@@ -156,13 +156,13 @@ impl Settings {
         !is_loopback(self.listen) && self.public_url.is_none()
     }
 
-    /// Warnings of what may not be meant.
+    /// Warnings about settings that may be unintended.
     pub(super) fn warnings(&self) -> Vec<String> {
         let has_open_metrics = self.metrics_listen.is_some_and(|at| !is_loopback(at));
-        // It often serves the sites too.
+        // The address for connectors often serves the sites too.
         let has_ports_where_connectors_dial =
             matches!(self.ports, PublicPorts::At(ip) if self.external_ip == ip.to_string());
-        // The relay does not speak it.
+        // The relay itself does not terminate TLS.
         let is_secure = self.public_url.as_ref().is_some_and(PublicUrl::is_secure);
         let warnings = [
             (
@@ -198,7 +198,7 @@ impl Settings {
         warnings.chain(password).collect()
     }
 
-    /// For the relay.
+    /// Options for the relay.
     pub(super) fn options(
         self,
         listener: TcpListener,
@@ -239,13 +239,13 @@ impl Settings {
             pass_headers: self.pass_headers,
             connections: self.connections,
             answer_time: self.answer_time,
-            // A proxy's connections are another user's.
+            // A proxy may run as another user.
             check_other_users: is_private && !self.allow_other_users,
         }
     }
 }
 
-/// Refuses what would give sites addresses that nobody can open.
+/// Refuses settings that would give sites addresses that nobody can open.
 fn check_reach(
     listen: SocketAddr,
     domain: &str,
@@ -276,7 +276,7 @@ fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// An address of its own: nobody but who is to have the metrics finds them. A port alone is on loopback.
+/// Address for metrics, separate so that access to it can be limited. A port alone means loopback.
 fn metrics_listen(parsed: &Parsed, others: [SocketAddr; 2]) -> Result<Option<SocketAddr>, Failure> {
     let at = COMMAND.read(parsed, &METRICS_LISTEN, |text| {
         let port = whole_number(text, &(0..=u16::MAX));
@@ -299,7 +299,7 @@ fn domain(text: &str) -> Result<String, impl Display + use<>> {
     check_domain(name).map(|()| name.to_ascii_lowercase())
 }
 
-/// A relay of a fleet needs one of its own, as the common address leads to any of them.
+/// URL for tunnels. A relay of a fleet needs its own, because the common address leads to any of them.
 fn tunnel_url(parsed: &Parsed, listens: bool, host: &str) -> Result<Option<TunnelUrl>, Failure> {
     let url = COMMAND.read(parsed, &TUNNEL_URL, |text| {
         match text
@@ -345,7 +345,7 @@ fn external_ip(
     }
 }
 
-/// On loopback only this machine's own user is at stake, and nothing is refused.
+/// Public ports. On loopback nothing is refused, because only this machine's own user is affected.
 fn ports(parsed: &Parsed, listen: SocketAddr, is_private: bool) -> Result<PublicPorts, Failure> {
     let is_shared = parsed.has(&SHARED_HOST_PORTS);
     let at = COMMAND.read(parsed, &PORT_LISTEN, |text| match text.parse::<IpAddr>() {
@@ -375,7 +375,7 @@ fn port_range(text: &str) -> Result<RangeInclusive<u16>, &'static str> {
     range.ok_or("give FIRST-LAST, such as 20000-29999, from 1024 to 65535")
 }
 
-/// The text is a secret and is not repeated.
+/// Enrolment token; a secret that an error does not repeat.
 fn enroll_token(parsed: &Parsed) -> Result<Option<Zeroizing<String>>, Failure> {
     let is_usable =
         |token: &str| TOKEN.contains(&token.len()) && !token.chars().any(char::is_control);

@@ -1,4 +1,4 @@
-//! The directory of a relay's state: one relay at a time, and what goes wrong with its files.
+//! The directory of a relay's state: its place, the lock for one relay at a time, and failures of its files.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub(super) fn data(parsed: &Parsed) -> Result<DataDir, Failure> {
 }
 
 /// The directory of an operator's command: without `--data` also that of the packaged service. Root works on it as its
-/// owner, so that the relay can read what is written.
+/// owner, so that the relay can read the written files.
 pub(super) fn operators_data(parsed: &Parsed) -> Result<DataDir, Failure> {
     let (own, packaged) = (data(parsed)?, DataDir::at(PACKAGED));
     let is_packaged = !parsed.has(&DATA) && !has_state(&own) && has_state(&packaged);
@@ -42,8 +42,8 @@ pub(super) fn operators_data(parsed: &Parsed) -> Result<DataDir, Failure> {
     Ok(data)
 }
 
-/// Changes the user of this thread, and of those that it starts, if it is root's and the directory another user's. A
-/// link is followed by none: systemd makes one for a DynamicUser, and gives the files behind it their owner itself.
+/// Changes the user of this thread, and of threads that it starts, from root to the owner of the directory. Links are
+/// not followed: systemd makes one for a DynamicUser, and sets the owner of the files behind it itself.
 #[cfg(target_os = "linux")]
 fn become_owner(dir: &Path) -> std::io::Result<()> {
     use rustix::process::{Gid, Uid, geteuid};
@@ -68,7 +68,7 @@ fn become_owner(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// One relay at a time on a directory.
+/// Claims the directory: only one relay at a time may use it.
 pub(super) fn claim(data: &DataDir) -> Result<Instance, Failure> {
     Instance::claim(data).map_err(|claimed| match claimed {
         ClaimError::Failed(error) => of_store(&error),
@@ -86,12 +86,12 @@ pub(super) fn claim(data: &DataDir) -> Result<Instance, Failure> {
     })
 }
 
-/// A file of the relay cannot be read or written.
+/// Failure to read or write a file of the relay.
 pub(super) fn of_store(error: &crate::store::Error) -> Failure {
     Failure::operation(error.to_string()).hint(relay::hint_of(error))
 }
 
-/// The state of a relay that does not run cannot be read or changed.
+/// Failure to read or change the stored state of a relay.
 pub(super) fn of_state(error: relay::StateError) -> Failure {
     Failure::operation(error.to_string()).hint(error.hint())
 }

@@ -1,4 +1,4 @@
-//! The store that relays share: where it is, its password, and a state that is moved there or back.
+//! The store that relays share: its flags, its password, and `postern relay copy-store`.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -13,12 +13,11 @@ use crate::cli::args::table::relay::{COMMAND, COPY_STORE, PEER_LISTEN, STORE};
 use crate::cli::args::values::{
     STORE_PASS_FILE_VARIABLE, STORE_PASS_VARIABLE, environment, listen_address,
 };
-use crate::cli::failure::Failure;
-use crate::cli::failure::print;
+use crate::cli::failure::{Failure, print};
 use crate::relay::fleet::{Options, StateLocation, StorePassword, StoreUrl, copy};
 use crate::store::{DataDir, Instance};
 
-/// Where other relays link themselves: beside the tunnel server's port.
+/// Default port for other relays: next to the tunnel server's port.
 const DEFAULT_PEER_PORT: u16 = 62889;
 
 /// Flags about a fleet.
@@ -29,7 +28,7 @@ pub(super) struct FleetSettings {
 }
 
 impl FleetSettings {
-    /// The file with the password, where every user of this machine can read it.
+    /// The file with the password, if every user of this machine can read it.
     pub(super) fn open_password_file(&self) -> Option<&Path> {
         let StorePassword::File(path) = &self.password else {
             return None;
@@ -61,7 +60,7 @@ pub(super) fn settings(
         };
     };
     let store = text.parse::<StoreUrl>().map_err(|error| {
-        // One with a password is not repeated.
+        // The URL may contain a password and is not repeated.
         COMMAND.usage(format!("--store: {error}"))
     })?;
     let [_, tunnel_listen] = others;
@@ -77,7 +76,7 @@ pub(super) fn settings(
     }))
 }
 
-/// Of the account, from the environment; empty where nothing is said. That a file can be read shows here.
+/// Password of the account, from the environment; empty if not given. Also checks that a password file is readable.
 fn password() -> Result<StorePassword, Failure> {
     let given = environment(STORE_PASS_VARIABLE).map(Zeroizing::new);
     let Some(path) = environment(STORE_PASS_FILE_VARIABLE) else {
@@ -107,7 +106,7 @@ pub(super) fn copy_store(parsed: &Parsed) -> Result<(), Failure> {
         return Err(COPY_STORE.usage("FROM and TO are the same"));
     }
     let (from, to) = (place(from)?, place(to)?);
-    // Nobody changes what is copied, or what is copied to.
+    // Locked, so that nobody changes either state meanwhile.
     let _of_from = held(&from)?;
     let _of_to = held(&to)?;
     let [connectors, revoked, invites] = copy(&from, &to).map_err(of_state)?;
@@ -117,7 +116,7 @@ pub(super) fn copy_store(parsed: &Parsed) -> Result<(), Failure> {
     ))
 }
 
-/// A missing directory is created by the first write.
+/// Locks a directory; a missing one is created by the first write.
 fn held(place: &StateLocation) -> Result<Option<Instance>, Failure> {
     match place {
         StateLocation::Directory(data) if data.dir().exists() => claim(data).map(Some),

@@ -19,9 +19,9 @@ use crate::plugin::WebClients;
 use crate::relay::embedded::{self, EmbeddedRelay, NotEmbedded};
 use crate::store::DataDir;
 
-/// Time for the sockets of a process that ends to be closed. Default 2 s: it takes milliseconds.
+/// Time for an ending process to close its sockets. Default 2 s: it takes milliseconds.
 const FREE_TIME: Duration = Duration::from_secs(2);
-/// Pause between two looks whether they are.
+/// Pause between two checks for that.
 const FREE_POLL: Duration = Duration::from_millis(20);
 
 /// Manager of one share in this process.
@@ -32,8 +32,8 @@ pub(in crate::cli::commands) struct InProcessManager {
 }
 
 impl InProcessManager {
-    /// Goes through `server`; where there is none, through a relay of this user's on this machine, which begins with
-    /// this where none runs: at the port of the one `before` it, where that is free.
+    /// Uses `server`; without one, a relay of this user on this machine. If none runs, it is started here, if possible
+    /// at the port of the relay `before`.
     pub(in crate::cli::commands) fn start(
         home: &DataDir,
         run_dir: &Path,
@@ -62,7 +62,7 @@ impl InProcessManager {
             run_dir: run_dir.to_owned(),
             applications: Applications::Temporary,
             server: Some(access.server.clone()),
-            // It goes from one process of this user's to the next, and may have another port there.
+            // The relay may move to another process of this user, with another port.
             local_relay: LocalRelay {
                 relay: is_here.then(|| access.clone()),
                 ..LocalRelay::default()
@@ -84,7 +84,7 @@ impl InProcessManager {
         })
     }
 
-    /// Shares an application until a message on `stopped`, or until its time is over. `input` is the same as `fields`,
+    /// Shares an application until a message on `stopped`, or until its end time. `input` is the same as `fields`,
     /// checked.
     pub(in crate::cli::commands) fn share(
         &mut self,
@@ -99,8 +99,8 @@ impl InProcessManager {
         session.run(progress, stopped, || self.keep())
     }
 
-    /// Embeds the relay here where the command that embedded it has ended: at the same address, so that all who go
-    /// through it find it again. Fails where it cannot be there.
+    /// Embeds the relay here if the command that embedded it has ended: at the same address, so that its users find it
+    /// again. Fails if that address is not available.
     fn keep(&mut self) -> Result<(), Failure> {
         let Some(standby) = &self.standby else {
             return Ok(());
@@ -127,7 +127,7 @@ impl InProcessManager {
         Ok(())
     }
 
-    /// Ends it: within 2 s.
+    /// Stops it within 2 s.
     pub(in crate::cli::commands) fn stop(self) {
         self.running.stop();
         if let Some(embedded) = self.embedded {
@@ -148,7 +148,7 @@ fn gone(address: SocketAddr, why: &str) -> Failure {
 
 type LocalRelayParts = (ServerAccess, Option<EmbeddedRelay>, Option<RelayStandby>);
 
-/// A relay of this user's that runs already, else one within this process.
+/// A running relay of this user, else one in this process.
 fn own_relay(
     home: &DataDir,
     run_dir: &Path,

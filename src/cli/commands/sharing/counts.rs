@@ -1,4 +1,4 @@
-//! Counts and sizes in few words.
+//! Short texts for counts and sizes.
 
 use std::time::{Duration, SystemTime};
 
@@ -28,7 +28,7 @@ fn scaled(bytes: u64, unit: u64, name: &str) -> String {
     }
 }
 
-/// A sum over a counter that begins anew with each tunnel.
+/// Sum over a counter that restarts with each tunnel.
 #[derive(Default)]
 pub(super) struct Total {
     before: u64,
@@ -48,7 +48,7 @@ impl Total {
     }
 }
 
-/// How long it was to be: an end is kept in whole seconds, rounded down.
+/// Planned duration, rounded up, because an end time is stored in whole seconds, rounded down.
 pub(super) fn planned(asked: SystemTime, end: SystemTime) -> Option<Duration> {
     let length = end.duration_since(asked).ok()?;
     Some(Duration::from_secs(

@@ -3,8 +3,7 @@
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use crate::cli::args::command::{Command, Parsed};
-use crate::cli::args::command::{ENROLL_TOKEN, SERVER};
+use crate::cli::args::command::{Command, ENROLL_TOKEN, Parsed, SERVER};
 use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment};
 use crate::cli::failure::Failure;
 use crate::cli::fields::Fields;
@@ -12,7 +11,7 @@ use crate::manager::ServerUrl;
 use crate::manager::protocol::Protocol;
 use crate::net::authority::is_loopback;
 
-/// Names an unnamed application by protocol and port: a site's name is no place for an address of this network.
+/// Names an unnamed application by protocol and port; the site's name does not contain an address of this network.
 pub(in crate::cli::commands) fn name_by_target(fields: &mut Fields, protocol: Protocol) {
     let given = fields.get("port").and_then(Value::as_u64);
     let Some(port) = given.or_else(|| protocol.default_port().map(u64::from)) else {
@@ -34,7 +33,7 @@ pub(in crate::cli::commands) fn name_by_target(fields: &mut Fields, protocol: Pr
     }
 }
 
-/// The server that is named, by flag or variable; one without TLS if `insecure`.
+/// The server given by flag or variable; without TLS only if `insecure`.
 pub(in crate::cli::commands) fn server(
     command: &Command,
     parsed: &Parsed,
@@ -51,7 +50,7 @@ pub(in crate::cli::commands) fn server(
         .map_err(|why| command.usage(format!("{name}: {why}")))
 }
 
-/// The enrolment token that is given, by flag or variable.
+/// The enrolment token given by flag or variable.
 pub(in crate::cli::commands) fn given_token(parsed: &Parsed) -> Option<Zeroizing<String>> {
     let variable = || environment(TOKEN_VARIABLE);
     let token = parsed.value(&ENROLL_TOKEN).or_else(variable);

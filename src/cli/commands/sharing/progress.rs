@@ -1,5 +1,5 @@
-//! Output of a share: the link on standard output, what happens on standard error; with `--json` all of it on standard
-//! output, an object a line.
+//! Output of a share: the link on standard output, events on standard error; with `--json` everything on standard
+//! output, one object per line.
 
 use std::collections::HashSet;
 use std::time::{Instant, SystemTime};
@@ -8,13 +8,11 @@ use serde_json::{Value, json};
 
 use super::counts::{Total, counted, planned, size};
 use crate::api::{App, ConnectResult, ConnectionState, HealthState, Log};
-use crate::cli::args::command::Parsed;
-use crate::cli::args::command::{NAME, QR, SERVER, SITE_NAME};
+use crate::cli::args::command::{NAME, Parsed, QR, SERVER, SITE_NAME};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
 use crate::cli::clock::Zone;
 use crate::cli::commands::app::end;
-use crate::cli::failure::print;
-use crate::cli::failure::{Failure, printable, say};
+use crate::cli::failure::{Failure, print, printable, say};
 use crate::cli::link;
 use crate::http::Counted;
 use crate::net::authority::{self, is_loopback};
@@ -31,14 +29,13 @@ const CONNECTION: &str = "connection";
 pub(in crate::cli::commands) struct ProgressPrinter {
     json: bool,
     qr: bool,
-    /// Lines after the link of a web client, which has addresses of its own on this machine: the link to send is the
-    /// first.
+    /// Lines with the local addresses of a web client, printed after the link to send.
     pub(in crate::cli::commands) local: Option<String>,
-    /// True if the command line names the site: another name will not do.
+    /// True if the command line names the site: no other name is accepted.
     pub(super) requires_name: bool,
-    /// True if it was shared before by a program that has ended, through a server that may be away.
+    /// True if a program that has ended shared it before, through a server that may be away.
     pub(in crate::cli::commands) is_continued: bool,
-    /// The name that the command line wishes for.
+    /// Preferred name from the command line.
     wish: Option<String>,
     /// True if a server is given.
     has_server: bool,
@@ -73,13 +70,13 @@ pub(in crate::cli::commands) struct ShareLog<'a> {
 pub(in crate::cli::commands) enum Ending {
     /// Ctrl-C.
     Interrupted,
-    /// Its time is over.
+    /// The end time.
     Expired,
     /// Somebody disconnected it.
     Disconnected,
     /// Somebody removed it.
     Removed,
-    /// It cannot go on.
+    /// A failure that is not retried.
     Failed,
 }
 
@@ -98,7 +95,7 @@ impl ProgressPrinter {
         }
     }
 
-    /// Prints the link, and how the share is reached.
+    /// Prints the link and a description of the share.
     pub(super) fn print_shared(
         &self,
         app: &App,
@@ -414,7 +411,7 @@ impl ShareLog<'_> {
 }
 
 impl Ending {
-    /// Its name, and a sentence before the last line.
+    /// Name for `--json`, and a sentence before the last line.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Interrupted => ("interrupted", ""),

@@ -1,4 +1,4 @@
-//! One share: a temporary application of a manager, from the first call to its removal.
+//! Life of a share: a temporary application of a manager, from the first call to its removal.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -16,25 +16,25 @@ use crate::cli::manager_client::Manager;
 use crate::manager::app_input::AppInput;
 use crate::store::{DataDir, Lease, random};
 
-/// Pause between two looks at what happens, where it is another process, something is wrong, or much happens.
+/// Pause between two looks at the application if the manager is another process, something is wrong, or much happens.
 const POLL: Duration = Duration::from_secs(1);
-/// Time for what is open at the end to be cut. Default 4 s: a tunnel says goodbye first, and a stream lingers for 2 s.
+/// Time to cut open connections at the end. Default 4 s: a tunnel says goodbye first, and a stream lingers for 2 s.
 const CUT_TIME: Duration = Duration::from_secs(4);
-/// Pause between two looks whether it is.
+/// Pause between two checks for that.
 const CUT_POLL: Duration = Duration::from_millis(20);
-/// Shares of the same target at the same time. Default 100: as many as can be connected.
+/// Simultaneous shares of the same target. Default 100: the limit of connections.
 const MAX_ALIKE: u32 = 100;
 
 /// End of a share.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli::commands) enum ShareOutcome {
-    /// It is over, and the last line has said why.
+    /// The share is over, and the last line was printed.
     Over,
-    /// The program that carried it has ended; another one may carry it on.
+    /// The manager's process has ended; another one may continue.
     ManagerEnded,
 }
 
-/// A share at work; its application goes with the lease, however this process ends.
+/// A running share; its application is removed with the lease, however this process ends.
 pub(in crate::cli::commands) struct Session {
     home: DataDir,
     manager: Manager,
@@ -69,8 +69,8 @@ impl Session {
         }
     }
 
-    /// Prints the link, then the progress, until a message on `stopped`, until its time is over, or until it cannot go
-    /// on: also if `keep`, which is called every second to keep the relay running, fails.
+    /// Prints the link, then the progress, until a message on `stopped`, the end time, or a failure, also of `keep`,
+    /// which is called every second to keep the relay running.
     pub(in crate::cli::commands) fn run(
         self,
         progress: &ProgressPrinter,
@@ -114,7 +114,7 @@ impl Session {
                 Err(_) => return Ok(ShareOutcome::ManagerEnded),
             };
             is_up = app.status() == Connected;
-            // Also at the end: what came since the last look counts too.
+            // Also at the end, to count events since the last look.
             log.update(&app, |after| self.requests(after))?;
             match ending(&app, is_stopped) {
                 Some(Ending::Failed) => {
@@ -129,7 +129,7 @@ impl Session {
                     return over(log, Ending::Expired);
                 }
                 Some(Ending::Disconnected) => {
-                    // One that is removed, or connected anew, is disconnected first.
+                    // A removal or a reconnect begins with a disconnect.
                     if let Some(change) = next.take() {
                         let _ = change.recv_timeout(POLL);
                     }
@@ -151,7 +151,7 @@ impl Session {
 
     /// Waits until the open connections of visitors are cut at the end, so that they are counted.
     fn wait_for_cuts(&self, app: &App) {
-        // Of a database whoever asked within the last minute is there.
+        // A database's visitors count as present for a minute after their last request.
         let has_streams = !app.protocol.is_database();
         let until = Instant::now() + CUT_TIME;
         let goes_on = |app: &App| {
@@ -164,7 +164,7 @@ impl Session {
         }
     }
 
-    /// True while the process of the manager lives, or as long as nobody can tell.
+    /// True while the process of the manager lives, or if that is unknown.
     fn is_running(&self) -> bool {
         let pid = self.manager.pid;
         pid == std::process::id()
@@ -175,20 +175,20 @@ impl Session {
         self.manager.app(&self.id)
     }
 
-    /// Requests of visitors after the one with this number. Of what is no web site there are none.
+    /// Requests of visitors after the one with this number; empty except for web sites.
     fn requests(&self, after: u64) -> Log {
         let requests = self.manager.log(&self.id, "requests", after);
         requests.unwrap_or_default()
     }
 
     fn remove(&self) {
-        // Where that fails it goes with the lease.
+        // If that fails, the end of the lease removes it.
         let _ = self.manager.remove(&self.id, false);
     }
 }
 
-/// Waits for a message on `stopped`, or, of one that is up, for `next`, if it is there, and then until the pause after
-/// the last look is over. True for the first.
+/// Waits for a message on `stopped`, then returns true. Else waits for `next` if the share is up, and until the pause
+/// after the last look is over.
 fn wait(
     stopped: &Receiver<()>,
     next: &mut Option<Receiver<()>>,
@@ -215,7 +215,7 @@ fn ending(app: &App, is_stopped: bool) -> Option<Ending> {
     let is_retried = connection.is_some_and(|connection| connection.next_retry_ms.is_some());
     match app.status() {
         _ if is_stopped => Some(Ending::Interrupted),
-        // By the clock on the wall.
+        // Compared with the wall clock.
         _ if end(app).is_some_and(|end| end <= SystemTime::now()) => Some(Ending::Expired),
         Idle | Disconnected => Some(Ending::Disconnected),
         // An automatic retry has a time.
@@ -224,7 +224,7 @@ fn ending(app: &App, is_stopped: bool) -> Option<Ending> {
     }
 }
 
-/// The identifier, and the right to it: the same for the same target, so that it gets the same address again.
+/// Takes an identifier and its lease: the same for the same target, so that it gets the same address again.
 fn lease(home: &DataDir, identity: &str) -> Result<(String, Lease), Failure> {
     for number in 0..MAX_ALIKE {
         let text = format!("share {identity} {number}");

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::*;
 use crate::store::JsonFile;
 use crate::store::json_file::files_set_aside;
-use crate::store::key_file::Seal;
+use crate::store::seal::Seal;
 
 #[derive(Default, Serialize, Deserialize)]
 struct Note {
@@ -244,4 +244,52 @@ fn a_key_apart_that_is_not_this_users_alone_is_refused() {
         give(&dir, 0);
         assert_eq!(scene.text(&home).unwrap(), "x");
     }
+}
+
+fn content(opened: Opened) -> Option<Vec<u8>> {
+    match opened {
+        Opened::Content(content, false) => Some(content.to_vec()),
+        _ => None,
+    }
+}
+
+fn sealed(home: &DataDir, text: &[u8]) -> Vec<u8> {
+    let content = Zeroizing::new(text.to_vec());
+    let seal = Seal::new("p").seal(home, &home.lock().unwrap(), content);
+    seal.unwrap()
+}
+
+#[test]
+fn every_flipped_bit_and_every_cut_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = DataDir::at(dir.path());
+    let whole = sealed(&home, b"content");
+    let open = |purpose: &'static str, sealed: &[u8]| {
+        content(Seal::new(purpose).open(&home, sealed).unwrap())
+    };
+    assert_eq!(open("p", &whole).unwrap(), b"content");
+    assert!(open("q", &whole).is_none());
+    for bit in 0..whole.len() * 8 {
+        let mut flipped = whole.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(open("p", &flipped).is_none(), "bit {bit}");
+    }
+    for length in 0..whole.len() {
+        assert!(open("p", &whole[..length]).is_none(), "cut at {length}");
+    }
+    let longer = [whole.as_slice(), b"x"].concat();
+    assert!(open("p", &longer).is_none());
+}
+
+#[test]
+fn each_time_it_looks_different_and_nothing_of_the_content_shows() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = DataDir::at(dir.path());
+    let [first, second] = [(); 2].map(|()| sealed(&home, b"secret"));
+    let header = MAGIC.len() + 1 + KEY_ID;
+    assert_eq!(first.len(), header + SALT + NONCE + 6 + TAG);
+    assert_eq!(first[..5], *b"PSTN\x02");
+    assert_eq!(first[..header], second[..header]);
+    assert_ne!(first[header..], second[header..]);
+    assert!(!second.windows(6).any(|part| part == b"secret"));
 }
