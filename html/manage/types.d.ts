@@ -491,7 +491,7 @@ interface Trust {
 }
 
 /**
- * How a statement ended. `ok`: It succeeded. `refused`: Read-only mode refused it, or the server because a privilege is
+ * Result of a statement. `ok`: It succeeded. `refused`: Read-only mode refused it, or the server because a privilege is
  * missing. `failed`: It failed. `cancelled`: Its visitor, the time limit or the end of its connection stopped it.
  */
 type Verdict = 'ok' | 'refused' | 'failed' | 'cancelled';

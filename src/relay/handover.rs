@@ -21,7 +21,7 @@ pub enum HandoverError {
     NoConnector,
     /// This many connectors have the label.
     Ambiguous(usize),
-    /// That connector already has the name.
+    /// The name is held by that connector already.
     Already,
 }
 
