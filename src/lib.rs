@@ -37,7 +37,7 @@
 //! | a connector that is refused | `relay/connector_auth` (its calls), `relay/policy` (its tunnels), `relay/follow` (open ones end) |
 //! | an end time that is reached | `store/expiry`; then `manager/app_state`, `relay/sites` |
 //! | a site at another relay of a fleet | `relay/sites` asks `relay/fleet/links`, which opens a `relay/fleet/hop` |
-//! | secrets on disk | `store/key_file`, `store/credentials` |
+//! | secrets on disk | `store/seal`, `store/credentials` |
 //!
 //! # The path of one API request
 //!

@@ -5,7 +5,6 @@ mod browser;
 mod clock;
 mod columns;
 mod commands;
-mod endpoint;
 mod failure;
 mod fields;
 mod link;

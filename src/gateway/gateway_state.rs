@@ -9,7 +9,7 @@ use super::auth::SiteAuth;
 use super::connector_side::{ConnectorSide, shown_site};
 use super::forwarded::{ForwardedOrigin, Host};
 use super::pages::Pages;
-use super::permits::BusyPermits;
+use super::request_state::BusyPermits;
 use super::request_stats::{AccessLog, RequestStats};
 use super::site::{RefusedVisit, Site, SiteRequest, Sites};
 use crate::http::auth::CookieKey;

@@ -26,7 +26,7 @@ use crate::http::proxy::{Exchange, ExchangeStep, Outcome};
 use crate::http::server::connection_handler::{
     After, ClientConnection, ConnectionHandler, Progress,
 };
-use crate::http::socket::would_block;
+use crate::net::poll::would_block;
 use crate::store::time::unix_seconds;
 
 /// Steps that an answer may take on a thread of many. Default 8: a longer one has a thread of its own.

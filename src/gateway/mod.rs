@@ -35,7 +35,6 @@ mod gateway_state;
 mod handler;
 mod naming;
 mod pages;
-mod permits;
 mod replies;
 mod request_head;
 mod request_state;

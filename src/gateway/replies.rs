@@ -4,7 +4,7 @@ use std::io;
 
 use super::gateway_state::GatewayState;
 use super::pages::Message;
-use super::permits::Full;
+use super::request_state::Full;
 use super::request_stats::Cause;
 use super::site::{Served, SiteRequest};
 use crate::http::Response;

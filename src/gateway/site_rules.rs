@@ -8,7 +8,7 @@ use super::connector_side::ConnectorSide;
 use super::cookies;
 use super::cookies::OURS;
 use super::gateway_state::GatewayState;
-use super::permits::BusyPermit;
+use super::request_state::BusyPermit;
 use super::request_state::RequestContext;
 use super::request_stats::RequestStats;
 use super::site::ActiveVisit;

@@ -16,12 +16,12 @@ use super::forwarded::{ForwardDefaults, ForwardedOrigin, Host, identity};
 use super::gateway_state::GatewayState;
 use super::naming;
 use super::pages::Message;
-use super::permits::{BusyPermit, Full};
 use super::replies::{
     answer, changed_page, expired_page, message, message_for, not_allowed_page, not_shared_page,
     other_protocol, target_down_page, too_busy_page, tunnel_down_page,
 };
 use super::request_head::{self, is_repeatable, is_safe};
+use super::request_state::{BusyPermit, Full};
 use super::request_state::{KeptStream, ParkedRequest, RequestContext, Upstream, served};
 use super::request_stats::{AccessLine, Cause};
 use super::site::{ActiveVisit, Served, Site, SiteRequest, StreamRequest, Unreachable, path};
@@ -35,8 +35,8 @@ use crate::http::proxy::{
     gone_grace,
 };
 use crate::http::server::connection_handler::{After, ClientConnection};
-use crate::http::socket::would_block;
 use crate::net::is_within;
+use crate::net::poll::would_block;
 use crate::store::time::unix_seconds;
 
 /// One visitor's connection.

@@ -26,8 +26,6 @@ pub mod proxy;
 mod request;
 pub(crate) mod response;
 mod router;
-pub(crate) mod socket;
-mod source;
 mod upstream;
 mod visitor_table;
 
@@ -40,5 +38,4 @@ pub use response::{Response, ResponseHead, Stream};
 pub use router::{Handler, Router};
 pub use server::limits::Limits;
 pub use server::policy::{HostPolicy, InvalidHost};
-pub use source::source;
-pub use visitor_table::{Counted, VisitorCount, VisitorPresence, VisitorTable};
+pub use visitor_table::{Counted, VisitorCount, VisitorPresence, VisitorTable, source};

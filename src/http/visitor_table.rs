@@ -1,7 +1,8 @@
-//! The visitors of one application's connection: the current ones, and their number in all.
+//! The visitors of one application's connection, the current ones and their number in all; and the source by which they count.
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -174,6 +175,18 @@ impl<K: Clone + Eq + Hash> VisitorPresence<K> {
 impl<K: Clone + Eq + Hash> Drop for VisitorPresence<K> {
     fn drop(&mut self) {
         self.table.leave(&self.visitor);
+    }
+}
+
+/// Returns the source for counting connections or attempts: an IPv4 address,
+/// or an IPv6 /64, of which one host may use every address.
+pub fn source(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) if !ip.is_loopback() => {
+            let network = ip.to_bits() >> 64 << 64;
+            Ipv6Addr::from_bits(network).into()
+        }
+        other => other,
     }
 }
 

@@ -1,7 +1,6 @@
 //! Tools for threads: starting them, locks without poison, permits, notice of changes, copy-on-write values, limits for
 //! logging, and the amount of memory.
 
-mod changes;
 mod copy_on_write;
 mod counted_map;
 mod lock;
@@ -10,9 +9,9 @@ mod memory;
 mod permit;
 mod spawn;
 
-pub(crate) use changes::Changes;
 pub(crate) use copy_on_write::CopyOnWrite;
 pub(crate) use counted_map::CountedMap;
+pub(crate) use lock::Changes;
 pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock};
 pub(crate) use log_limiter::{LogLimiter, REFUSED};
 pub(crate) use memory::part_of_memory;

@@ -296,7 +296,7 @@ impl Command {
     }
 
     /// Every option, `--help` last.
-    pub(super) fn all_flags(&self) -> impl Iterator<Item = Flag> {
+    pub(in crate::cli) fn all_flags(&self) -> impl Iterator<Item = Flag> {
         let (common, last) = self.flag_groups();
         common.chain(last.iter().copied())
     }
@@ -391,7 +391,7 @@ impl Command {
     }
 
     /// Maximum number of operands.
-    pub(super) fn most_operands(&self) -> usize {
+    pub(in crate::cli) fn most_operands(&self) -> usize {
         match self.operands.contains('…') {
             true => usize::MAX,
             false => self.operands.split_whitespace().count(),

@@ -2,7 +2,6 @@
 
 pub(super) mod app;
 pub(super) mod command;
-pub(super) mod completion;
 pub(super) mod help;
 pub(super) mod operations;
 pub(super) mod root;

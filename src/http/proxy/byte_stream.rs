@@ -10,8 +10,8 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use crate::http::socket::was_reset;
 use crate::net::poll::timespec;
+use crate::net::poll::was_reset;
 use crate::net::reset_when_closed;
 
 /// A non-blocking byte stream. Dropping it ends it; an end that came too early is an error to read.
@@ -44,7 +44,7 @@ pub trait ClientStream: ByteStream {
     /// Returns the descriptors to poll, to learn which of these it is ready for: `IN`, `OUT`, `HUP` and
     /// [`READ_CLOSED`].
     ///
-    /// [`READ_CLOSED`]: crate::http::socket::READ_CLOSED
+    /// [`READ_CLOSED`]: crate::net::poll::READ_CLOSED
     fn watched(&mut self, flags: PollFlags) -> [(BorrowedFd<'_>, PollFlags); 2];
 
     /// Returns the flags that it is ready for, from the poll of both descriptors.

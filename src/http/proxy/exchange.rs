@@ -14,7 +14,7 @@ use super::rules::{Client, Outcome, Rules, Timeouts};
 use crate::http::h1::Refusal;
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::Head;
-use crate::http::socket::{BROKEN, READ_CLOSED, would_block};
+use crate::net::poll::{BROKEN, READ_CLOSED, would_block};
 
 /// Bytes of a body read from a client at once. Default 64 KiB.
 const BODY_PIECE: usize = 64 * 1024;

@@ -8,7 +8,7 @@ use rustix::event::PollFlags;
 
 use super::byte_stream::{ByteStream, ClientStream, wait};
 use super::rules::Rules;
-use crate::http::socket::would_block;
+use crate::net::poll::would_block;
 
 /// Time for the upstream to take more of a client's last bytes when that has gone. Default 5 s.
 const GONE_STALL: Duration = Duration::from_secs(5);

@@ -22,8 +22,8 @@ use crate::http::proxy::{
     Client, ClientStream, Exchange, Outcome, RequestBody, Rules, Timeouts, Transfer,
 };
 use crate::http::response::HSTS;
-use crate::http::socket::was_reset;
 use crate::http::{ApiError, CancelToken, Response};
+use crate::net::poll::was_reset;
 use crate::sync::Permit;
 
 /// Methods for 405 (RFC 9110 section 15.5.6).

@@ -12,8 +12,8 @@ use crate::http::h1::Refusal;
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{Head, HeadScan};
 use crate::http::proxy::ClientStream;
-use crate::http::socket::{BROKEN, would_block};
 use crate::net::poll::poll_until;
+use crate::net::poll::{BROKEN, would_block};
 
 /// Bytes read at once of a head, and of a body that is held. Default 4 KiB.
 pub(super) const PIECE: usize = 4 * 1024;

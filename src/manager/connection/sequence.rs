@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, Sender, never, select};
 
 use super::enforcement::Enforcement;
 use super::error::{ConnectError, Ended};
-use super::ports::PortReservation;
+use super::map::PortReservation;
 use super::probe::Probe;
 use super::record::ConnectionOwner;
 use super::setup_call::{SetupCalls, requires_name};

@@ -21,9 +21,9 @@ use crate::http::server::{
     ConnectionEnd, ExchangeSlot, HeadNow, Next, Parkable, Parked, ParkingLot, RequestReader, Steps,
     carry,
 };
-use crate::http::socket::would_block;
 use crate::http::{ApiError, Limits, Response, VisitorPresence};
 use crate::limits::HALF_CLOSED;
+use crate::net::poll::would_block;
 use crate::sync::{Permits, Thread, spawn};
 use crate::tunnel::client::Serve;
 use crate::tunnel::server::LocalStream;

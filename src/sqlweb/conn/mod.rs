@@ -3,7 +3,7 @@
 mod authority;
 mod check_out;
 mod connector;
-mod db_conn;
+pub(super) mod db_conn;
 mod dial;
 mod driver;
 mod identity;
@@ -14,7 +14,6 @@ mod server_info;
 mod session_pool;
 mod sha256;
 mod socket_handle;
-pub(super) mod status;
 mod wire;
 
 pub(super) use check_out::{CheckoutRequest, Lease};

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::job::{Completed, Job, TextOrigin};
+use super::job::{TimeZone, with_time_zone};
 use super::noted::noted;
 use super::raw;
 use super::row_count::{self, CountingSink};
 use super::statement::{self, RunContext};
-use super::time_zone::{TimeZone, with_time_zone};
 use crate::http::CancelToken;
 use crate::sqlweb::catalogue;
 use crate::sqlweb::conn::{
-    CheckoutRequest, DbConn, Lease, RunningEntry, ServerInfo, call_driver, readonly, rows, status,
+    CheckoutRequest, DbConn, Lease, RunningEntry, ServerInfo, call_driver, db_conn, readonly, rows,
     stoppable, stopped_when_gone,
 };
 use crate::sqlweb::error::{ApiError, DbError};
@@ -280,7 +280,7 @@ fn leaves_transaction(
         return false;
     }
     let conn = lease.conn();
-    let in_transaction = status::in_transaction(conn);
+    let in_transaction = db_conn::in_transaction(conn);
     conn.has_state |= in_transaction;
     conn.held.transaction = in_transaction;
     in_transaction

@@ -8,14 +8,13 @@ mod raw;
 mod row_count;
 mod statement;
 mod tickets;
-mod time_zone;
 
 pub(super) use budget::{RowBudget, RowPermit};
 pub(super) use execute::{dialect_now, enter, execute, execute_as};
+pub(super) use job::TimeZone;
 pub(super) use job::{DumpJob, Job, TextOrigin};
 pub(super) use noted::{note, verdict};
 pub(super) use statement::{RunContext, run};
 #[cfg(test)]
 pub(super) use tickets::Ticket;
 pub(super) use tickets::{Download, Export, Tickets};
-pub(super) use time_zone::TimeZone;

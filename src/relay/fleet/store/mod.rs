@@ -14,7 +14,6 @@
 
 mod rows;
 mod schema;
-mod server_error;
 mod session;
 mod url;
 

@@ -4,8 +4,8 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, TxOpts};
 use zeroize::Zeroizing;
 
+use super::schema::ServerTrouble;
 use super::schema::{insert, write};
-use super::server_error::ServerTrouble;
 use super::session::Session;
 use crate::relay::state::RelayState;
 use crate::relay::state_rows;

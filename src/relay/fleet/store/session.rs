@@ -6,7 +6,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, LocalInfileHandler, OptsBuilder, SslOpts};
 
 use super::schema;
-use super::server_error::{ServerTrouble, is_unknown_variable};
+use super::schema::{ServerTrouble, is_unknown_variable};
 use super::url::{StorePassword, StoreUrl};
 use crate::http::auth::sha256;
 use crate::net::{authority, certificate};
