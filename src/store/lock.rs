@@ -142,7 +142,7 @@ static SERIAL: AtomicU64 = AtomicU64::new(0);
 /// Replaces `path` with a file of mode 0600 that holds `bytes`.
 ///
 /// After a crash at any point the file has its old content or the new one. A temporary file may be left next to it,
-/// which the next write under [`Locked`](super::Locked) removes.
+/// which the next write under [`Locked`] removes.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, private_file())
 }

@@ -2,9 +2,9 @@
 //!
 //! [`state`] is the table of states, [`map`] has all connections, and [`record`] is one connection with its [`status`].
 //! The rest is the work of its thread: [`connect`] makes one round after another; [`sequence`] is one connect sequence
-//! with its [`setup_call`], its remote port ([`ports`]) and the settings that this end enforces ([`enforcement`]);
-//! [`watch`] checks the application's health ([`probe`]); [`terms`] applies changes to a running connection; [`relays`]
-//! finds another relay if a relay is away.
+//! with its [`setup_call`], its remote port (`PortReservations` in [`map`]) and the settings that this end enforces
+//! ([`enforcement`]); [`watch`] checks the application's health ([`probe`]); [`terms`] applies changes to a running
+//! connection; [`relays`] finds another relay if a relay is away.
 
 mod connect;
 mod enforcement;

@@ -16,9 +16,8 @@
 //!   is dropped. The owner writes files and stops tunnels (a second at most), and never waits for a server: a
 //!   quick-setup call runs on a thread of its own and sends its answer over the channel that the owner made for it. The
 //!   connection makes the retries and the pauses between calls.
-//! - **Late answers.** The server may have carried out a call whose connection has ended, so its answer is saved all
-//! the
-//!   same, unless that of a later call was saved meanwhile. When the credentials are forgotten, the owner drops the
+//! - **Late answers.** The server may have carried out a call whose connection has ended, so its answer is saved
+//!   all the same, unless that of a later call was saved meanwhile. When the credentials are forgotten, the owner drops the
 //!   channels of earlier calls: their answers are not saved.
 //! - **Looking.** The API reads the [`server::ServerSnapshot`] that the owner publishes after each change, and never
 //!   waits for the owner.
