@@ -2,27 +2,51 @@
 
 use crate::{Kind, in_valid_parts, push_binary, words};
 
-/// Appends one value: a text is quoted where it holds a comma, a quote or a line end. An empty one is quoted too, and one
-/// that says `null`, which stands for NULL, or what does so elsewhere, so that they stay apart from it.
-pub fn push_csv(out: &mut Vec<u8>, kind: Kind, bytes: &[u8], null: &str) {
+/// Signs of a CSV.
+#[derive(Clone, Copy)]
+pub struct CsvSigns<'a> {
+    /// Between two fields; no digit, quote or line end.
+    pub delimiter: u8,
+    /// Text for NULL.
+    pub null: &'a str,
+}
+
+/// Appends one value: a text is quoted if it holds the delimiter, a quote or a line end. An empty one is quoted too, and
+/// one that reads like NULL, so that they differ from NULL.
+pub fn push_csv(out: &mut Vec<u8>, kind: Kind, bytes: &[u8], signs: CsvSigns<'_>) {
     if kind.is_binary() {
         return push_binary(out, kind, bytes);
     }
     // Most fields are short and plain: one pass, one copy.
-    let is_plain = words::before(bytes, |word| quoted(word) | word) == bytes.len();
-    if is_plain && !may_be_null(bytes, null) {
+    let plain = words::before(bytes, |word| quoted(word, signs.delimiter) | word);
+    if plain == bytes.len() && !may_be_null(bytes, signs.null) {
         return out.extend_from_slice(bytes);
     }
-    let has_quotes = csv_needs_quotes(bytes, null);
+    let has_quotes = csv_needs_quotes(bytes, signs);
     let quote: &[u8] = if has_quotes { b"\"" } else { b"" };
     out.extend_from_slice(quote);
     in_valid_parts(out, bytes, push_csv_quoted);
     out.extend_from_slice(quote);
 }
 
+/// Appends a number with a comma for its point, which is not the delimiter.
+pub fn push_csv_with_comma(out: &mut Vec<u8>, number: &[u8], null: &str) {
+    let start = out.len();
+    let comma_for_point = |byte: &u8| if *byte == b'.' { b',' } else { *byte };
+    out.extend(number.iter().map(comma_for_point));
+    if out
+        .get(start..)
+        .is_some_and(|field| may_be_null(field, null))
+    {
+        out.insert(start, b'"');
+        out.push(b'"');
+    }
+}
+
 /// True if a text stands in quotes; see [`push_csv`].
-pub fn csv_needs_quotes(bytes: &[u8], null: &str) -> bool {
-    may_be_null(bytes, null) || words::before(bytes, quoted) < bytes.len()
+pub fn csv_needs_quotes(bytes: &[u8], signs: CsvSigns<'_>) -> bool {
+    let plain = words::before(bytes, |word| quoted(word, signs.delimiter));
+    plain < bytes.len() || may_be_null(bytes, signs.null)
 }
 
 /// True if a reader may take a text for NULL: nothing, `null`, or what programs write for it.
@@ -49,6 +73,9 @@ pub fn push_csv_quoted(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// Marks what makes a field need quotes.
-fn quoted(word: u64) -> u64 {
-    words::is(word, b'"') | words::is(word, b',') | words::is(word, b'\r') | words::is(word, b'\n')
+fn quoted(word: u64, delimiter: u8) -> u64 {
+    words::is(word, b'"')
+        | words::is(word, delimiter)
+        | words::is(word, b'\r')
+        | words::is(word, b'\n')
 }
