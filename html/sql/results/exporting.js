@@ -14,7 +14,8 @@ import { FORMATS, quoteName, writeTable } from '../core/format.js';
 import { detailsOf, originOf } from '../core/origin.js';
 import { readOnlyRefusal } from '../core/readonly.js';
 import { csvSigns, readPreference, writePreference } from './preferences.js';
-import { fileName, followDownload, plainName, pump, saveBlob } from './download.js';
+import { fileName, followDownload, plainName, saveBlob } from './download.js';
+import { pump } from './pump.js';
 
 const SERVER_FORMATS = {
   csv: { label: 'CSV', extension: 'csv' },
@@ -62,7 +63,7 @@ class ExportForm {
     this.header = this.#check('exportHeader', true);
     this.bom = this.#check('exportBom', false);
     this.safe = this.#check('exportSafe', false);
-    this.nullText = h('input', { class: 'field', size: 8, maxlength: 20, 'aria-label': 'Text for NULL', placeholder: 'nothing' });
+    this.nullText = h('input', { class: 'field', size: 8, maxlength: 20, 'aria-label': 'Text for NULL', placeholder: 'nothing', on: { input: () => fill(this.progress) } });
     this.nullText.value = readPreference('exportNull', '');
     this.delimiter = this.#choice(DELIMITERS, () => this.#setSigns(this.delimiter.value, this.delimiter.value === ',' ? '.' : this.decimal.value));
     this.decimal = this.#choice(DECIMALS, () => this.#setSigns(this.decimal.value === ',' && this.delimiter.value === ',' ? ';' : this.delimiter.value, this.decimal.value));
@@ -79,7 +80,7 @@ class ExportForm {
     this.signs = h('div', { class: 'export-signs' }, h('label', { class: 'export-line' }, h('span', { text: 'Delimiter' }), this.delimiter),
       h('label', { class: 'export-line' }, h('span', { text: 'Decimals' }), this.decimal), this.excel);
     this.csvOptions = h('div', {}, this.signs, this.#label(this.header, 'Column names in the first line'),
-      this.bomLine = this.#label(this.bom, 'Byte order mark, for old versions of Excel'),
+      this.bomLine = this.#label(this.bom, 'Byte order mark, so that Excel reads UTF-8'),
       this.safeLine = this.#label(this.safe, 'Escape formulas: put \u2019 before text that begins with =, +, - or @'),
       h('label', { class: 'export-line' }, h('span', { text: 'NULL is written as' }), this.nullText));
     const floats = !result.source && result.types.some((type) => /^FLOAT\b/.test(type));

@@ -108,6 +108,7 @@ fn a_csv_for_excel_is_imported_as_the_same_rows() {
     page.click("dialog [data-action=download]");
     page.wait_for("document.querySelector('.export-progress').textContent.includes('must not contain the delimiter')");
     page.fill("dialog [aria-label='Text for NULL']", "");
+    page.wait_for("document.querySelector('.export-progress').textContent === ''");
     page.screenshot("export-excel");
     page.prefer(true, true);
     page.viewport(390, 740);
