@@ -53,6 +53,24 @@ export function iconButton(name, label, onClick, props = {}) {
   return h('button', { type: 'button', class: 'button quiet square', 'aria-label': label, title: label, on: { click: onClick }, ...props }, icon(name));
 }
 
+/** Styles that were asked for, by their addresses. @type {Map<string, Promise<void>>} */
+const STYLES = new Map();
+
+/** Loads a style that a part of the page needs; resolves when it applies. @param {URL} url @returns {Promise<void>} */
+export function loadStyle({ href }) {
+  const loading = STYLES.get(href) ?? new Promise((resolve, reject) => {
+    const failed = () => {
+      STYLES.delete(href);
+      link.remove();
+      reject(new Error('a style could not be loaded'));
+    };
+    const link = h('link', { rel: 'stylesheet', href, on: { load: () => resolve(), error: failed } });
+    document.head.append(link);
+  });
+  STYLES.set(href, loading);
+  return loading;
+}
+
 /** Replaces the children of `host`. @param {Element} host @param {...(Child|Child[])} children */
 export function fill(host, ...children) {
   host.replaceChildren(...nodesOf(children));

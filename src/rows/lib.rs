@@ -11,7 +11,7 @@ mod packet;
 mod sql;
 mod words;
 
-pub use csv::{csv_needs_quotes, push_csv, push_csv_quoted};
+pub use csv::{CsvSigns, csv_needs_quotes, push_csv, push_csv_quoted, push_csv_with_comma};
 pub use json::{push_json, push_json_escaped, push_json_row};
 pub use packet::{Span, find_cells, number};
 pub use sql::push_sql_escaped;

@@ -10,8 +10,15 @@ fn json(bytes: &[u8]) -> String {
 
 fn csv(bytes: &[u8]) -> String {
     let mut out = Vec::new();
-    push_csv(&mut out, Kind::Text, bytes, "");
+    push_csv(&mut out, Kind::Text, bytes, signs(b','));
     String::from_utf8(out).unwrap()
+}
+
+fn signs(delimiter: u8) -> CsvSigns<'static> {
+    CsvSigns {
+        delimiter,
+        null: "",
+    }
 }
 
 #[test]
@@ -110,4 +117,39 @@ fn what_other_programs_write_for_null_is_quoted_where_it_is_a_text() {
     }
     assert_eq!(csv(b"nullable"), "nullable");
     assert_eq!(csv(br"\Na"), r"\Na");
+}
+
+#[test]
+fn the_delimiter_decides_which_texts_are_quoted() {
+    for (delimiter, text, expected) in [
+        (b',', "1,5", "\"1,5\""),
+        (b';', "1,5", "1,5"),
+        (b';', "a long text; with one", "\"a long text; with one\""),
+        (b';', "tab\tand, comma", "tab\tand, comma"),
+        (b'\t', "tab\tand, comma", "\"tab\tand, comma\""),
+        (b'\t', "a;b", "a;b"),
+        (b'\t', "a\"b", "\"a\"\"b\""),
+        (b';', "", "\"\""),
+        (b';', "null", "\"null\""),
+    ] {
+        let mut out = Vec::new();
+        push_csv(&mut out, Kind::Text, text.as_bytes(), signs(delimiter));
+        assert_eq!(String::from_utf8(out).unwrap(), expected, "{text}");
+        let needs_quotes = csv_needs_quotes(text.as_bytes(), signs(delimiter));
+        assert_eq!(needs_quotes, expected.starts_with('"'), "{text}");
+    }
+}
+
+#[test]
+fn a_number_gets_a_comma_and_stays_apart_from_null() {
+    for (number, null, expected) in [
+        ("-1234.50", "", "x;-1234,50"),
+        ("1.5e-7", "", "x;1,5e-7"),
+        ("7", "7", "x;\"7\""),
+        ("1.5", "1,5", "x;\"1,5\""),
+    ] {
+        let mut out = b"x;".to_vec();
+        push_csv_with_comma(&mut out, number.as_bytes(), null);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
 }

@@ -102,6 +102,13 @@ test('CSV is RFC 4180; NULL and the empty text differ; formulas are left alone u
   assert.equal(await written('csv', { ...table, rows: [[1, null], [2, 'NULL']], header: false, nullText: 'NULL' }), '1,NULL\r\n2,"NULL"\r\n');
 });
 
+test('CSV with other signs quotes these, and only numbers get a decimal comma', async () => {
+  const table = { columns: ['a;b', 'd', 'f', 'v'], types: ['VARCHAR', 'DECIMAL', 'DOUBLE', 'VARCHAR'], rows: [['x;y', '-1234.50', 1.5e-7, '10.11.6'], ['1,5', null, 2, 'a\tb'], [null, '1.5', NaN, '']] };
+  assert.equal(await written('csv', { ...table, delimiter: ';', decimal: ',' }), '"a;b";d;f;v\r\n"x;y";-1234,50;1,5e-7;10.11.6\r\n1,5;;2;a\tb\r\n;1,5;NaN;""\r\n');
+  assert.equal(await written('csv', { ...table, delimiter: 'tab', header: false }), 'x;y\t-1234.50\t1.5e-7\t10.11.6\r\n1,5\t\t2\t"a\tb"\r\n\t1.5\tNaN\t""\r\n');
+  assert.equal(await written('csv', { ...table, delimiter: ';', decimal: ',', header: false, nullText: '1,5', rows: [['1,5', '1.5', null, 'x']] }), '"1,5";"1,5";1,5;x\r\n', 'NULL differs');
+});
+
 test('JSON keeps digits and is valid', async () => {
   const table = { columns: ['a"', 'b'], types: ['BIGINT', 'TEXT'], rows: [['18446744073709551615', null], [1, 'x']] };
   assert.deepEqual(JSON.parse(await written('json', table)), [{ 'a"': '18446744073709551615', b: null }, { 'a"': 1, b: 'x' }]);

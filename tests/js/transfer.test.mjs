@@ -124,7 +124,7 @@ test('guesses: types', () => {
     [[`0.${'1'.repeat(30)}`], 'DECIMAL(35,30)'], [[`0.${'1'.repeat(31)}`], 'VARCHAR(50)'], [['0.12345678901234567890', '1e-5'], 'VARCHAR(50)'],
   ];
   for (const [values, type] of cases) assert.equal(guessType(values), type, values[0]);
-  assert.deepEqual(['1.234,50', '-0,5', 'a,b', '12'].map((text) => withPoint(text, true)), ['1234.50', '-0.5', 'a,b', '12']);
+  assert.deepEqual(['1.234,50', '-0,5', 'a,b', '12', '1,5e-7', 'e5'].map((text) => withPoint(text, true)), ['1234.50', '-0.5', 'a,b', '12', '1.5e-7', 'e5']);
   assert.deepEqual(columnNames(['a', 'A', '', ' x  y ']), ['a', 'A_2', 'column_3', 'x y']);
   assert.deepEqual(columnNames([`${'x'.repeat(59)} y`]), ['x'.repeat(59)], 'no server takes a space at the end');
 });

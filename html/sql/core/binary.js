@@ -1,15 +1,12 @@
 /**
- * Bytes that arrive as `0x…` hex: sizes, dumps, images, geometry, vectors.
+ * Bytes that arrive as `0x…` hex: dumps, images, geometry, vectors.
  * @module
  */
 
+import { hexSize } from './types.js';
+
 /** Greatest nesting of geometry collections. */
 const MAX_WKB_DEPTH = 16;
-
-/** Bytes of a `0x…` string. */
-export function hexSize(hex) {
-  return Math.max(0, Math.floor((hex.length - 2) / 2));
-}
 
 /**
  * @param {string} hex `0x…`
@@ -98,11 +95,6 @@ const FLOAT_BYTES = 4;
 
 /** Significant digits that tell any two numbers of 32 bits apart. */
 const FLOAT_DIGITS = 9;
-
-/** Number of numbers in a VECTOR, from its hex text. */
-export function vectorSize(hex) {
-  return Math.floor(hexSize(hex) / FLOAT_BYTES);
-}
 
 /**
  * The numbers of a VECTOR as the server's functions take them, `[1,2.5,-3e-8]`; null where the bytes are none.

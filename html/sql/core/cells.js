@@ -4,8 +4,7 @@
  */
 
 import { formatBytes } from '../../common/figures.js';
-import { hexSize, vectorSize } from './binary.js';
-import { isBinaryKind, isHex } from './types.js';
+import { hexSize, isBinaryKind, isHex, vectorSize } from './types.js';
 
 /** Characters of a text that a cell shows; the rest is counted and seen in the viewer. */
 export const CELL_TEXT = 200;

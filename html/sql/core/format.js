@@ -19,6 +19,8 @@ const PIECE = 1 << 16;
  * @property {Iterable<Array<any>>} rows
  * @property {boolean} [header] whether the column names come first (TSV, CSV)
  * @property {string} [nullText] text for NULL (TSV, CSV); default `NULL` in TSV, empty in CSV
+ * @property {',' | ';' | 'tab'} [delimiter] CSV
+ * @property {'.' | ','} [decimal] CSV: sign in numbers; another one than the delimiter
  * @property {boolean} [safeFormulas] CSV: puts `'` before texts that a spreadsheet would run as a formula
  * @property {string} [name] of the table, for INSERT
  * @property {string[]} [leaveOut] INSERT: columns that are left out, such as generated ones
@@ -73,20 +75,25 @@ function* writeTsv({ columns, rows, header = false, nullText = 'NULL' }) {
   }
 }
 
-/** RFC 4180: CRLF after every record, the last included. */
-function* writeCsv({ columns, types, rows, header = true, nullText = '', safeFormulas = false }) {
+/** A number as a server writes it. */
+const NUMBER = /^[+-]?[\d.]+(?:e[+-]?\d+)?$/i;
+
+/** RFC 4180: CRLF after every record, the last included. @param {Table} table */
+function* writeCsv({ columns, types, rows, header = true, nullText = '', safeFormulas = false, delimiter = ',', decimal = '.' }) {
   const numeric = types.map((type) => kindOf(type) === 'number');
+  const sign = delimiter === 'tab' ? '\t' : delimiter;
+  const csvField = (text) => (/["\r\n]/.test(text) || text.includes(sign) ? quoted(text) : text);
   const cell = (value, column) => {
     if (value === null) return csvField(nullText);
-    const text = String(value);
+    const plain = String(value);
+    const text = decimal === ',' && numeric[column] && NUMBER.test(plain) ? plain.replace('.', ',') : plain;
     if (text === nullText || text === '' || /^(?:\\N|null)$/i.test(text)) return quoted(text); // unlike NULL, whatever stands for it where it is read
     return csvField(safeFormulas && !numeric[column] ? defused(text) : text);
   };
-  if (header) yield `${columns.map(csvField).join(',')}\r\n`;
-  for (const row of rows) yield `${row.map(cell).join(',')}\r\n`;
+  if (header) yield `${columns.map(csvField).join(sign)}\r\n`;
+  for (const row of rows) yield `${row.map(cell).join(sign)}\r\n`;
 }
 
-const csvField = (text) => (/[",\r\n]/.test(text) ? quoted(text) : text);
 const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
 const defused = (text) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
 

@@ -36,3 +36,13 @@ export function isBinaryKind(kind) {
 export function isHex(value) {
   return typeof value === 'string' && value.startsWith('0x');
 }
+
+/** Bytes of a `0x…` string. */
+export function hexSize(hex) {
+  return Math.max(0, Math.floor((hex.length - 2) / 2));
+}
+
+/** Numbers of a VECTOR, of 32 bits each, from its hex text. */
+export function vectorSize(hex) {
+  return Math.floor(hexSize(hex) / 4);
+}

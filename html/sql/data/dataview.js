@@ -4,7 +4,7 @@
  */
 
 import { keepClear } from '../../common/announce.js';
-import { fill, h, icon } from '../../common/dom.js';
+import { fill, h, icon, loadStyle } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
 import { rowHeight } from '../results/grid.js';
 import { ResultView } from '../results/resultview.js';
@@ -142,7 +142,7 @@ export class DataView {
   /** Loads what changes rows, where those of a table can be. */
   async #loadEditing(schema) {
     if (this.#editing || whyFixed(schema, this.#deps.readOnly())) return;
-    const module = await import('../edit/editing.js').catch(() => null);
+    const [module] = await Promise.all([import('../edit/editing.js'), loadStyle(new URL('../edit.css', import.meta.url))]).catch(() => [null]);
     if (!module) this.#deps.notify('Could not load the row editor. Is postern still running? Reload the rows.', 'bad');
     else this.#editing ??= this.#makeEditing(module.Editing);
   }

@@ -6,10 +6,11 @@
 import { fill, h } from '../../common/dom.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { formatBytes } from '../../common/figures.js';
-import { extensionOf, hexBytes, hexSize, imageType, toHex } from '../core/binary.js';
+import { extensionOf, hexBytes, imageType, toHex } from '../core/binary.js';
 import { layOutJson } from '../core/json.js';
-import { isHex } from '../core/types.js';
-import { fileName, hexBlob, saveBlob } from '../results/download.js';
+import { hexSize, isHex } from '../core/types.js';
+import { fileName, saveBlob } from '../results/download.js';
+import { hexBlob } from '../results/hexblob.js';
 import { chooseValue } from './bytes.js';
 import { Default, FileValue } from './changes.js';
 import { read } from './fields.js';

@@ -9,7 +9,7 @@ import { openPanel } from '../../common/popup.js';
 import { FORMATS, sourceTable, writeTable } from '../core/format.js';
 import { detailsOf } from '../core/origin.js';
 import { copyPieces } from './download.js';
-import { readPreference, writePreference } from './preferences.js';
+import { csvSigns, readPreference, writePreference } from './preferences.js';
 
 /** Cells up to which Ctrl+C is answered within its own event, which needs no permission of the browser. */
 const AT_ONCE = 2000;
@@ -50,7 +50,7 @@ export class Copying {
   async copy(format, area, header) {
     const { model } = this.#grid;
     if (!model.holds(area)) return this.#tellNotHeld();
-    const table = { ...model.tableOf(area), header, name: sourceTable(model.result.sql) ?? undefined };
+    const table = { ...model.tableOf(area), ...csvSigns(), header, name: sourceTable(model.result.sql) ?? undefined };
     const written = async () => {
       // Only these ask what the columns are.
       const details = format === 'insert' || format === 'json' ? await detailsOf(model.result, this.#schemaOf) : {};
@@ -84,6 +84,7 @@ export class Copying {
 
   #panel(close) {
     const areas = this.#areas;
+    const { delimiter, decimal } = csvSigns();
     const single = areas.length === 3 && cells(areas[0].area) === 1;
     let chosen = areas.length === 1 || single ? areas[areas.length - 1] : areas[0];
     const header = h('input', { type: 'checkbox', on: { change: () => writePreference('copyHeader', header.checked) } });
@@ -100,6 +101,7 @@ export class Copying {
     return [
       h('fieldset', {}, h('legend', { text: 'Copy' }), radios),
       h('label', { class: 'check' }, header, h('span', { text: 'With column names (TSV, CSV)' })),
+      ...(delimiter === ',' ? [] : [h('p', { class: 'dim', text: `CSV: delimiter ${delimiter}${decimal === ',' ? ' and decimal comma' : ''}, as chosen in Export` })]),
       h('div', { class: 'panel-buttons' }, formats),
     ];
   }

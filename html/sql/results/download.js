@@ -5,12 +5,6 @@
 
 import { copyText, h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
-import { formatBytes, formatMs } from '../../common/figures.js';
-import { hexBytes, hexSize } from '../core/binary.js';
-import { Slicer } from '../core/slices.js';
-
-/** Bytes decoded in one slice, which takes a few milliseconds. */
-const BLOCK = 1 << 18;
 
 /** Lifetime of the object URL of a saved file, in milliseconds. The browser has read it by then. */
 const LINK_MS = 60_000;
@@ -62,17 +56,6 @@ export function followDownload(url, name) {
   link.remove();
 }
 
-/** A `0x…` value as a blob, decoded in slices. */
-export async function hexBlob(hex, type = 'application/octet-stream') {
-  const slicer = new Slicer();
-  const blocks = [];
-  for (let at = 0; at < hexSize(hex); at += BLOCK) {
-    blocks.push(hexBytes(`0x${hex.slice(2 + 2 * at, 2 + 2 * (at + BLOCK))}`));
-    if (slicer.due) await slicer.rest();
-  }
-  return new Blob(blocks, { type });
-}
-
 /** A file name from a title and the time, so that names do not collide. */
 export function fileName(title, extension) {
   const now = new Date();
@@ -86,41 +69,4 @@ export function fileName(title, extension) {
 export function plainName(title) {
   const safe = title.replaceAll('`', '').replace(/[^\p{L}\p{N}._-]+/gu, '-').replace(/^[-.]+|[-.]+$/g, '').slice(0, 60);
   return safe || 'result';
-}
-
-/** Time between two progress figures, in milliseconds. */
-const PROGRESS_MS = 100;
-
-/**
- * Pumps a download into a file that the person picked, a chunk at a time; a file that was there stays as it was where that fails.
- * @param {() => Promise<ReadableStreamDefaultReader<Uint8Array>>} open begins the download
- * @param {FileSystemWritableFileStream} writable
- * @param {(text: string) => void} report is told how far it is
- * @returns {Promise<number>} bytes written
- */
-export async function pump(open, writable, report) {
-  const started = performance.now();
-  let bytes = 0;
-  let reported = 0;
-  const tell = () => {
-    const ms = performance.now() - started;
-    const speed = ms > 0 ? ` · ${formatBytes(Math.round((bytes / ms) * 1000))}/s` : '';
-    report(`${formatBytes(bytes)} written · ${formatMs(ms)}${speed}`);
-  };
-  try {
-    const reader = await open();
-    for (let next = await reader.read(); !next.done; next = await reader.read()) {
-      await writable.write(/** @type {Uint8Array<ArrayBuffer>} */ (next.value));
-      bytes += next.value.byteLength;
-      if (performance.now() - reported < PROGRESS_MS) continue;
-      reported = performance.now();
-      tell();
-    }
-    await writable.close();
-  } catch (cause) {
-    await writable.abort().catch(() => {}); // the file is left as it was
-    throw cause;
-  }
-  tell();
-  return bytes;
 }

@@ -13,8 +13,9 @@ import { formatBytes } from '../../common/figures.js';
 import { FORMATS, quoteName, writeTable } from '../core/format.js';
 import { detailsOf, originOf } from '../core/origin.js';
 import { readOnlyRefusal } from '../core/readonly.js';
-import { readPreference, writePreference } from './preferences.js';
-import { fileName, followDownload, plainName, pump, saveBlob } from './download.js';
+import { csvSigns, readPreference, writePreference } from './preferences.js';
+import { fileName, followDownload, plainName, saveBlob } from './download.js';
+import { pump } from './pump.js';
 
 const SERVER_FORMATS = {
   csv: { label: 'CSV', extension: 'csv' },
@@ -22,6 +23,9 @@ const SERVER_FORMATS = {
   json: { label: 'JSON', extension: 'json' },
   insert: { label: 'SQL INSERT', extension: 'sql' },
 };
+
+const DELIMITERS = { ',': 'Comma ,', ';': 'Semicolon ;', tab: 'Tab' };
+const DECIMALS = { '.': 'Point 1.5', ',': 'Comma 1,5' };
 
 /**
  * Opens the dialog.
@@ -59,8 +63,11 @@ class ExportForm {
     this.header = this.#check('exportHeader', true);
     this.bom = this.#check('exportBom', false);
     this.safe = this.#check('exportSafe', false);
-    this.nullText = h('input', { class: 'field', size: 8, maxlength: 20, 'aria-label': 'Text for NULL', placeholder: 'nothing' });
+    this.nullText = h('input', { class: 'field', size: 8, maxlength: 20, 'aria-label': 'Text for NULL', placeholder: 'nothing', on: { input: () => fill(this.progress) } });
     this.nullText.value = readPreference('exportNull', '');
+    this.delimiter = this.#choice(DELIMITERS, () => this.#setSigns(this.delimiter.value, this.delimiter.value === ',' ? '.' : this.decimal.value));
+    this.decimal = this.#choice(DECIMALS, () => this.#setSigns(this.decimal.value === ',' && this.delimiter.value === ',' ? ';' : this.delimiter.value, this.decimal.value));
+    this.excel = h('button', { type: 'button', class: 'button', data: { action: 'excel' }, text: 'For Excel (; and comma)', title: 'Semicolon, decimal comma and byte order mark, for Excel in countries with a decimal comma', on: { click: () => this.#toggleExcel() } });
     this.table = h('input', { class: 'field', size: 24, maxlength: 64, 'aria-label': 'Table of the INSERTs', autocomplete: 'off', spellcheck: 'false' });
     this.table.value = this.origin?.table ?? 'table_name';
     this.insertOptions = h('div', {}, h('label', { class: 'export-line' }, h('span', { text: 'Into the table' }), this.table),
@@ -70,8 +77,10 @@ class ExportForm {
       icon('warn'),
       h('div', {}, h('p', { text: 'This may change data: exporting runs the statement again, with all its effects.' }),
         h('label', { class: 'check' }, this.again, h('span', { text: 'Run it again' }))));
-    this.csvOptions = h('div', {}, this.#label(this.header, 'Column names in the first line'),
-      this.bomLine = this.#label(this.bom, 'Byte order mark, for old versions of Excel'),
+    this.signs = h('div', { class: 'export-signs' }, h('label', { class: 'export-line' }, h('span', { text: 'Delimiter' }), this.delimiter),
+      h('label', { class: 'export-line' }, h('span', { text: 'Decimals' }), this.decimal), this.excel);
+    this.csvOptions = h('div', {}, this.signs, this.#label(this.header, 'Column names in the first line'),
+      this.bomLine = this.#label(this.bom, 'Byte order mark, so that Excel reads UTF-8'),
       this.safeLine = this.#label(this.safe, 'Escape formulas: put \u2019 before text that begins with =, +, - or @'),
       h('label', { class: 'export-line' }, h('span', { text: 'NULL is written as' }), this.nullText));
     const floats = !result.source && result.types.some((type) => /^FLOAT\b/.test(type));
@@ -85,7 +94,43 @@ class ExportForm {
       this.warning,
       h('label', { class: 'export-line' }, h('span', { text: 'Format' }), this.format),
       this.csvOptions, this.insertOptions, this.jsonOptions, rounded, this.progress, this.buttons);
+    const { delimiter, decimal } = csvSigns();
+    this.#setSigns(delimiter, decimal);
+  }
+
+  #choice(options, onChange) {
+    return h('select', { class: 'field', on: { change: onChange } }, Object.entries(options).map(([value, text]) => h('option', { value, text })));
+  }
+
+  /** Sets the signs of a CSV, which differ. */
+  #setSigns(delimiter, decimal) {
+    this.delimiter.value = delimiter;
+    this.decimal.value = decimal;
+    writePreference('exportDelimiter', delimiter);
+    writePreference('exportDecimal', decimal);
     this.#adapt();
+  }
+
+  get #isForExcel() {
+    return this.delimiter.value === ';' && this.decimal.value === ',' && this.bom.checked;
+  }
+
+  #toggleExcel() {
+    const on = !this.#isForExcel;
+    this.bom.checked = on;
+    writePreference('exportBom', on);
+    this.#setSigns(on ? ';' : ',', on ? ',' : '.');
+  }
+
+  /** True if the text for NULL can be in a CSV; shows why not. */
+  #nullFits() {
+    const sign = this.delimiter.value === 'tab' ? '\t' : this.delimiter.value;
+    const fits = this.format.value !== 'csv' || ![sign, '"'].some((part) => this.nullText.value.includes(part));
+    if (!fits) {
+      fill(this.progress, icon('error'), 'The text for NULL must not contain the delimiter or a quote.');
+      this.nullText.focus();
+    }
+    return fits;
   }
 
   #radio(name, value, checked) {
@@ -117,6 +162,8 @@ class ExportForm {
     this.insertOptions.hidden = this.format.value !== 'insert';
     this.jsonOptions.hidden = !this.format.value.startsWith('json');
     this.bomLine.hidden = !csv;
+    this.signs.hidden = !csv;
+    this.excel.setAttribute('aria-pressed', String(this.#isForExcel));
     this.safeLine.hidden = !csv || this.all.checked;
     this.warning.hidden = !this.mayChange || !this.all.checked;
     this.#showButtons();
@@ -125,7 +172,7 @@ class ExportForm {
   #showButtons() {
     const blocked = this.all.checked && this.mayChange && !this.again.checked;
     const button = (label, kind, action, run) =>
-      h('button', { type: 'button', class: `button ${kind}`, disabled: blocked, data: { action }, text: label, on: { click: run } });
+      h('button', { type: 'button', class: `button ${kind}`, disabled: blocked, data: { action }, text: label, on: { click: () => (this.#abort || this.#nullFits()) && run() } });
     if (this.#abort) fill(this.buttons, button('Cancel', '', 'cancel', () => this.#abort?.abort()));
     else if (!this.all.checked) fill(this.buttons, button('Save', 'primary', 'save-shown', () => this.#saveShown()));
     else if (!globalThis.showSaveFilePicker) fill(this.buttons, button('Download', 'primary', 'download', () => this.#download()));
@@ -163,6 +210,7 @@ class ExportForm {
     return {
       sql: result.sql, db: result.db || this.#run.db, session: this.#run.session, time_zone: format === 'insert' ? result.insertZone : result.timeZone, format, name: this.#called,
       header: this.header.checked, bom: this.bom.checked, null: this.nullText.value,
+      ...(format === 'csv' && { delimiter: this.delimiter.value, decimal: this.decimal.value }),
       ...(format === 'insert' && { table: this.table.value || undefined, leave_out: leaveOut }), ...(format.startsWith('json') && { nested }),
     };
   }
@@ -219,7 +267,7 @@ class ExportForm {
   async #saveShown() {
     const format = /** @type {keyof typeof FORMATS} */ (this.format.value);
     const table = {
-      ...this.#model.tableOf(this.#model.everything), header: this.header.checked, nullText: this.nullText.value,
+      ...this.#model.tableOf(this.#model.everything), ...csvSigns(), header: this.header.checked, nullText: this.nullText.value,
       safeFormulas: this.safe.checked, name: quoteName(this.table.value || 'table_name'), script: true, ...await this.#details(),
     };
     writePreference('exportNull', this.nullText.value);

@@ -15,6 +15,16 @@ export function readPreference(name, fallback) {
   }
 }
 
+/**
+ * Signs of CSV files and copies, chosen in the export dialog.
+ * @returns {{delimiter: ',' | ';' | 'tab', decimal: '.' | ','}}
+ */
+export function csvSigns() {
+  const kept = readPreference('exportDelimiter', ',');
+  const delimiter = kept === ';' || kept === 'tab' ? kept : ',';
+  return { delimiter, decimal: delimiter !== ',' && readPreference('exportDecimal', '.') === ',' ? ',' : '.' };
+}
+
 /** @param {string} name @param {any} value */
 export function writePreference(name, value) {
   try {

@@ -9,7 +9,7 @@ import { FindBar } from './find.js';
 import { Grid } from './grid.js';
 import { listen } from './gridinput.js';
 import { readPreference, writePreference } from './preferences.js';
-import { Viewer } from './viewer.js';
+import { ViewerPane } from './viewerpane.js';
 
 /** Bounds of the viewer's width, in pixels, and the step of a key press. */
 const WIDTH = { least: 220, first: 380, step: 24 };
@@ -44,7 +44,7 @@ export class ResultView {
     listen(this.grid);
     this.copying = new Copying(this.grid, notify, schemaOf);
     this.find = new FindBar(this.grid);
-    this.viewer = new Viewer({ onClose: () => this.#close(), onStep: (by) => this.#step(by), notify, why });
+    this.viewer = new ViewerPane({ onClose: () => this.#close(), onStep: (by) => this.#step(by), notify, why });
     this.splitter = this.#splitter();
     this.element = h('div', { class: 'result', on: { keydown: (event) => this.#onKey(event) } },
       this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element));

@@ -5,10 +5,11 @@
 
 import { fill, h, icon, iconButton } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
-import { extensionOf, geometryText, hexBytes, hexDump, hexSize, imageType, looksLikeUuid, uuidText, vectorSize, vectorText } from '../core/binary.js';
+import { extensionOf, geometryText, hexBytes, hexDump, imageType, looksLikeUuid, uuidText, vectorText } from '../core/binary.js';
 import { layOutJson } from '../core/json.js';
-import { isBinaryKind, isHex } from '../core/types.js';
-import { copyPieces, fileName, hexBlob, saveBlob } from './download.js';
+import { hexSize, isBinaryKind, isHex, vectorSize } from '../core/types.js';
+import { copyPieces, fileName, saveBlob } from './download.js';
+import { hexBlob } from './hexblob.js';
 import { ViewerFind } from './viewerfind.js';
 
 /** Characters shown, since browsers slow down with more; the file that can be saved holds everything. */
@@ -25,20 +26,18 @@ const MAX_GEOMETRY = 1 << 20;
 
 /** @typedef {{value: any, kind: string, type: string, column: string, row: number}} Cell */
 
-/** Shows one value at a time; `close` hides it. */
+/** Shows one value at a time. */
 export class Viewer {
   #notify;
   /** @type {Cell|null} */
   #cell = null;
-  /** @type {any} the value as it was given */
-  #source;
   #choice = ''; // the mode chosen last
   #wrap = true;
   #imageUrl = '';
   #drawing = 0;
 
-  /** @param {{onClose: () => void, onStep: (by: 1|-1) => void, notify: Notify, why?: string}} deps `onStep`: to the row above or below; `why`: why the value is not changed here */
-  constructor({ onClose, onStep, notify, why = '' }) {
+  /** @param {HTMLElement} element to fill @param {{onClose: () => void, onStep: (by: 1|-1) => void, notify: Notify, why?: string}} deps `onStep`: to the row above or below; `why`: why the value is not changed here */
+  constructor(element, { onClose, onStep, notify, why = '' }) {
     this.#notify = notify;
     this.title = h('span', { class: 'viewer-title' });
     this.facts = h('span', { class: 'viewer-facts dim' });
@@ -51,7 +50,8 @@ export class Viewer {
     const copy = iconButton('copy', 'Copy the whole value', () => this.#copy());
     const save = iconButton('download', 'Save the value as a file', () => this.#save());
     const close = iconButton('close', 'Close the viewer (Esc)', onClose);
-    this.element = h('section', { class: 'viewer', 'aria-label': 'Cell viewer', hidden: true },
+    this.element = element;
+    element.append(
       h('div', { class: 'viewer-head' }, this.title, this.facts, above, below, copy, save, close),
       h('div', { class: 'viewer-tools' }, this.modes, this.find.count, this.find.input, this.wrapButton), this.body,
       h('p', { class: 'viewer-why dim', text: why, hidden: why === '' }));
@@ -66,28 +66,16 @@ export class Viewer {
     this.#setWrap(true);
   }
 
-  get isOpen() {
-    return !this.element.hidden;
-  }
-
   close() {
-    this.element.hidden = true;
     this.#cell = null;
     this.#releaseImage();
     fill(this.body);
   }
 
-  /** True if the value is the one that is shown. @param {any} value */
-  shows(value) {
-    return this.#source === value;
-  }
-
   /** @param {Cell} cell its value may be the content of a file that is not applied yet */
   show({ value, ...rest }) {
-    this.#source = value;
     const cell = { ...rest, value: typeof value?.content === 'function' ? value.content(isBinaryKind(rest.kind)) ?? String(value) : value };
     this.#cell = cell;
-    this.element.hidden = false;
     this.title.textContent = cell.column;
     this.title.title = cell.column;
     this.facts.textContent = ['row ' + cell.row.toLocaleString('en'), cell.type, sizeOf(cell)].filter(Boolean).join(' · ');

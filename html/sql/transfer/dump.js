@@ -9,7 +9,8 @@
 import { debounce, fill, h, icon, queryAll } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { formatBytes } from '../../common/figures.js';
-import { followDownload, plainName, pump } from '../results/download.js';
+import { followDownload, plainName } from '../results/download.js';
+import { pump } from '../results/pump.js';
 
 /** Pause after a choice before the server is asked what it comes to, in ms. */
 const SETTLE_MS = 250;

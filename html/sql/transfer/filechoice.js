@@ -83,7 +83,7 @@ export class FileChoice {
     this.nulls.value = guessNull(this.#records);
     const values = this.#records.flatMap(({ fields }) => fields);
     const some = (pattern) => values.some((value) => pattern.test(value));
-    this.comma.value = this.dialect.delimiter !== ',' && some(/^-?\d+(?:\.\d{3})*,\d+$/) && !some(/^-?\d+\.\d{1,2}$/) ? ',' : '.';
+    this.comma.value = this.dialect.delimiter !== ',' && some(/^-?\d+(?:\.\d{3})*,\d+(?:e[+-]?\d+)?$/i) && !some(/^-?\d+\.\d{1,2}$/) ? ',' : '.';
     const slashed = some(/^\d{1,2}\/\d{1,2}\/\d{4}\b/) && !some(/^(?:1[3-9]|[23]\d)\/\d{1,2}\/\d{4}\b/);
     this.dates.value = slashed ? 'mdy' : some(/^\d{1,2}[./-]\d{1,2}[./-]\d{4}\b/) ? 'dmy' : 'iso';
   }

@@ -87,7 +87,7 @@ function writerOf({ name, type }, { comma, dates }) {
 /** A number with a point before its decimals, and nothing between its digits. @param {string} text @param {boolean} comma whether it has a comma there */
 export function withPoint(text, comma) {
   const bare = text.trim();
-  if (!comma || !/^[+-]?\d[\d.\s'\u00a0\u202f]*(?:,\d+)?$/.test(bare)) return bare;
+  if (!comma || !/^[+-]?\d[\d.\s'\u00a0\u202f]*(?:,\d+)?(?:e[+-]?\d+)?$/i.test(bare)) return bare;
   return bare.replace(/[.\s'\u00a0\u202f]/g, '').replace(',', '.');
 }
 

@@ -1,7 +1,6 @@
 // The question before a tab is closed that is running or has an open transaction.
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { h } from '../../common/dom.js';
-import { mayLose } from './panels.js';
 
 /**
  * True if a tab may be closed.
@@ -15,6 +14,11 @@ export async function mayClose(tab, commit, keep) {
   if (!tables || !await mayLose(unsaved) || !await mayEnd(tab, commit)) return false;
   if (tables === 'keep') keep();
   return true;
+}
+
+/** Asks whether changes of rows may be lost with their tab; true where there are none. @param {string} unsaved which, in words */
+export function mayLose(unsaved) {
+  return unsaved === '' || confirmDialog({ title: 'Changes not applied', text: `${unsaved}: not applied. Closing the tab discards them.`, action: 'Close and discard' });
 }
 
 /** Asks what becomes of the tables whose data a tab shows. @returns {Promise<''|'keep'|'close'>} */

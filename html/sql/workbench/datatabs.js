@@ -1,7 +1,7 @@
 // The data of tables in tabs beside the results, also those of the page before, which are loaded when they are looked at.
 import { announce, notify } from '../../common/announce.js';
-import { h } from '../../common/dom.js';
-import { mayLose } from './panels.js';
+import { h, loadStyle } from '../../common/dom.js';
+import { mayLose } from './closing.js';
 
 /** Data tabs of one query tab that are kept. */
 const MOST = 12;
@@ -24,7 +24,7 @@ export class DataTabs {
   /** The rows of a table, in the result area of a tab. @param {Results} results @param {string} db @param {string} table @param {Kept} [kept] */
   async open(results, db, table, kept) {
     const bench = this.#bench;
-    const module = await import('../data/dataview.js').catch(() => null);
+    const [module] = await Promise.all([import('../data/dataview.js'), loadStyle(new URL('../data.css', import.meta.url))]).catch(() => [null]);
     if (!module) return notify('Could not load part of the page. Is postern still running? Try again.', 'bad');
     const id = `data:${db}.${table}`;
     // Changes there must survive opening it again.

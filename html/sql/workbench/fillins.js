@@ -4,8 +4,8 @@ import { copyText } from '../../common/dom.js';
 import { addEntry } from '../core/history.js';
 import { errorWithoutSecrets, withoutSecrets } from '../core/secrets.js';
 import { readLink, writeLink } from './deeplink.js';
-import { showHistory } from './panels.js';
 import { Queries } from './queries.js';
+import { later } from './querytab.js';
 
 /** The longest statement of the history, in characters. */
 const MAX_ENTRY = 50_000;
@@ -69,7 +69,8 @@ export class FillIns {
 
   /** Lets a person choose from the history. */
   async chooseFromHistory() {
-    const entry = await showHistory({ list: () => this.history, clear: () => { this.history = []; this.#host.workspace.saveHistory([]); } });
+    const module = await later(import('./panels.js'));
+    const entry = await module?.showHistory({ list: () => this.history, clear: () => { this.history = []; this.#host.workspace.saveHistory([]); } });
     if (entry) this.fillIn(entry);
   }
 

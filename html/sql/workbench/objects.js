@@ -1,7 +1,7 @@
 // Panes and menus of the objects in the sidebar. Most of it is loaded on demand.
 import { announce, notify } from '../../common/announce.js';
+import { h } from '../../common/dom.js';
 import { later } from './querytab.js';
-import { schemaView } from './schema.js';
 import { randomId } from './store.js';
 
 /** @typedef {import('../objects/kinds.js').Named} Named */
@@ -29,10 +29,17 @@ export class Objects {
   }
 
   /** The schema of a table or view in a tab beside the results. @param {string} db @param {string} table */
-  openSchema(db, table) {
+  async openSchema(db, table) {
     const bench = this.#bench;
     const object = (kind) => ({ kind, db, name: table });
-    const view = schemaView({
+    // The tab is there at once: what is opened meanwhile stays in front of it.
+    const id = `schema:${db}.${table}`;
+    const view = h('div', { class: 'schema' }, h('p', { class: 'schema-note dim', text: 'Loading …' }));
+    const results = this.#show(id, table, view, 'table', () => bench.sidebar.mark(db, table));
+    const module = await later(import('./schema.js'));
+    if (!view.isConnected) return;
+    if (!module) return results.closeTab(id);
+    view.replaceWith(module.schemaView({
       db, table, notify, readOnly: bench.readOnly,
       load: (fresh) => bench.catalogue.schema(db, table, fresh),
       jump: (toDb, toTable) => bench.openSchema(toDb, toTable),
@@ -46,8 +53,7 @@ export class Objects {
         const of = { api: bench.api, db, table, mariadb: this.#mariadb, jump: (toDb, toTable) => bench.openSchema(toDb, toTable), open: (name) => this.open({ kind: 'trigger', db, name, on: table }) };
         return module ? module.tableSections(schema, of) : [];
       },
-    });
-    this.#show(`schema:${db}.${table}`, table, view, 'table', () => bench.sidebar.mark(db, table));
+    }));
   }
 
   /** The pane of an object; of a table its schema, of a database its tables. @param {Named} object */
@@ -88,6 +94,7 @@ export class Objects {
     results.openTab(id, title, view, { closable: true, icon: icon.startsWith('package') ? 'function' : icon, onShow });
     results.activate(id);
     if (this.#bench.layout.isNarrow) this.#bench.layout.closeDrawer();
+    return results;
   }
 
   /** Opens the menu of an object at a button. @param {HTMLElement} button @param {Named} object */

@@ -3,7 +3,7 @@ import { fill, h } from '../../common/dom.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { searchHistory } from '../core/history.js';
 import { formatMs } from '../../common/figures.js';
-import { highlighted } from './schema.js';
+import { highlighted } from '../objects/parts.js';
 
 /** Entries drawn at once; searching finds the others. */
 const SHOWN = 100;
@@ -80,11 +80,6 @@ export function showSettings(settings, change) {
     ],
     actions: [{ label: 'Close', value: undefined, kind: 'primary' }],
   });
-}
-
-/** Asks whether changes of rows may be lost with their tab; true where there are none. @param {string} unsaved which, in words */
-export function mayLose(unsaved) {
-  return unsaved === '' || confirmDialog({ title: 'Changes not applied', text: `${unsaved}: not applied. Closing the tab discards them.`, action: 'Close and discard' });
 }
 
 /** Explains that the server itself takes no writes. @param {string[]} by  the server's variables that say so */

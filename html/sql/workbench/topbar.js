@@ -3,7 +3,7 @@ import { byId, fill, h, icon } from '../../common/dom.js';
 import { announce, showStrip } from '../../common/announce.js';
 import { formatMs } from '../../common/figures.js';
 import { retryPause } from '../../common/transport.js';
-import { showAccountAdvice, showReplicaAdvice } from './panels.js';
+import { later } from './querytab.js';
 
 /** Time between two health checks while all is well, in ms. */
 const HEALTHY_MS = 15_000;
@@ -30,7 +30,7 @@ export function showInfo(info) {
   badge.hidden = false;
   const could = byId('could-write');
   could.hidden = !(readOnly && info.can_write);
-  could.onclick = () => showAccountAdvice(info);
+  could.onclick = async () => (await later(import('./panels.js')))?.showAccountAdvice(info);
   showReplica(info);
 }
 
@@ -44,7 +44,7 @@ function showReplica(info) {
   badge.hidden = !by.length;
   badge.title = `This server is a read-only replica (${by.join(', ')})`;
   badge.setAttribute('aria-label', 'Replica: this server is read-only. Show details');
-  badge.onclick = () => showReplicaAdvice(by);
+  badge.onclick = async () => (await later(import('./panels.js')))?.showReplicaAdvice(by);
 }
 
 /** Watches whether the server answers: a dot with the latency, and a strip while it does not. */

@@ -1,5 +1,5 @@
 // The workbench: query tabs and the commands that act on them.
-import { byId, queryAll } from '../../common/dom.js';
+import { byId, loadStyle, queryAll } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { promptDialog } from '../../common/dialog.js';
 import { mayClose } from './closing.js';
@@ -12,7 +12,6 @@ import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
 import { openScriptIn, runFirstRows } from './opening.js';
 import { Objects } from './objects.js';
-import { showSettings } from './panels.js';
 import { QueryTab, later } from './querytab.js';
 import { Sidebar } from './sidebar.js';
 import { saveSettings } from './store.js';
@@ -185,7 +184,7 @@ export class Workbench {
       { label: 'Close tab', icon: 'close', key: keyText('closeTab'), run: c.closeTab },
       { label: 'Reopen closed tab', icon: 'refresh', key: keyText('reopenTab'), disabled: !this.#closed.length, run: c.reopenTab },
       null,
-      { label: 'Settings …', icon: 'settings', run: () => showSettings(this.settings, (key, value) => this.#setting(key, value)) },
+      { label: 'Settings …', icon: 'settings', run: async () => (await later(import('./panels.js')))?.showSettings(this.settings, (key, value) => this.#setting(key, value)) },
       { label: 'Keyboard …', icon: 'help', key: '?', run: c.keys },
     ];
   }
@@ -465,7 +464,7 @@ export class Workbench {
 
   /** Imports a file of values into a table; true where rows were written. @param {{db: string, table?: string, file?: File}} place */
   async openImport(place) {
-    const module = await later(import('../transfer/import.js'));
+    const [module] = await later(Promise.all([import('../transfer/import.js'), loadStyle(new URL('../transfer.css', import.meta.url))])) ?? [];
     return module ? module.openImport(place, {
       api: this.api, known: this.catalogue, readOnly: this.readOnly, announce, changed: () => this.dictionaryChanged(), showData: (db, table) => this.openData(db, table),
     }) : false;

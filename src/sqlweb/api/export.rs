@@ -63,20 +63,59 @@ fn read(service: &Service, request: &Request) -> Result<(Export, bool), ApiError
     };
     let job = job(service, request, &mut fields);
     let table = fields.optional("table");
+    let null = fields.text("null").unwrap_or_default();
+    let (delimiter, has_decimal_comma) = csv_signs(&mut fields);
+    if format == Format::Csv
+        && null
+            .bytes()
+            .any(|byte| b"\"\r\n".contains(&byte) || byte == delimiter)
+    {
+        fields.refuse("'null' must not contain the delimiter, a quote or a line end");
+    }
     let layout = Layout {
         format,
         name: name(&mut fields, job.db.as_deref(), table.as_deref()),
         header: fields.flag("header", true),
         bom: fields.flag("bom", false),
-        null: fields.text("null").unwrap_or_default(),
+        null,
+        delimiter,
+        has_decimal_comma,
         table,
         leave_out: fields.names("leave_out"),
         nested: fields.names("nested"),
     };
     let export = Export { job, layout };
     let ticket = fields.flag("ticket", false);
+    fields.refuse_others();
     fields.done()?;
     Ok((export, ticket))
+}
+
+/// The delimiter, and true for a decimal comma.
+fn csv_signs(fields: &mut Fields) -> (u8, bool) {
+    let delimiter = match fields.text("delimiter").as_deref() {
+        None | Some(",") => b',',
+        Some(";") => b';',
+        Some("tab") => b'\t',
+        Some(_) => {
+            fields.refuse("'delimiter' must be ',', ';' or 'tab'");
+            b'\t'
+        }
+    };
+    let has_decimal_comma = match fields.text("decimal").as_deref() {
+        None | Some(".") => false,
+        Some(",") => true,
+        Some(_) => {
+            fields.refuse("'decimal' must be '.' or ','");
+            false
+        }
+    };
+    if has_decimal_comma && delimiter == b',' {
+        fields.refuse(
+            "'delimiter' and 'decimal' cannot both be ','; set 'delimiter' to ';' or 'tab'",
+        );
+    }
+    (delimiter, has_decimal_comma)
 }
 
 /// Name of the file: the requested one, or by default that of the table or database.

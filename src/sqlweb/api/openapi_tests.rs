@@ -459,6 +459,7 @@ fn yes() -> bool {
 
 /// A statement whose rows become a file.
 #[derive(JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct ExportRequest {
     /// Exactly one statement.
     sql: String,
@@ -495,9 +496,17 @@ struct ExportRequest {
     /// Begin a CSV with a byte-order mark.
     #[serde(default)]
     bom: bool,
-    /// Text for NULL.
+    /// Text for NULL in a CSV; without the delimiter, quotes and line ends.
     #[serde(default)]
     null: String,
+    /// Delimiter of a CSV.
+    #[serde(default)]
+    #[schemars(extend("enum" = [",", ";", "tab"], "default" = ","))]
+    delimiter: String,
+    /// Decimal sign of DECIMAL, FLOAT and DOUBLE columns in a CSV; must differ from the delimiter.
+    #[serde(default)]
+    #[schemars(extend("enum" = [".", ","], "default" = "."))]
+    decimal: String,
     /// Answer a ticket instead of the file.
     #[serde(default)]
     ticket: bool,

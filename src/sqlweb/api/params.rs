@@ -9,6 +9,8 @@ use crate::sqlweb::query::TimeZone;
 /// The members of a JSON body and what was wrong with those read so far.
 pub(crate) struct Fields {
     members: Map<String, Value>,
+    /// Names of the members that were looked for.
+    known: Vec<String>,
     wrong: Vec<String>,
 }
 
@@ -16,10 +18,7 @@ impl Fields {
     /// The body of `request`, which must be a JSON object.
     pub(crate) fn of(request: &Request) -> Result<Self, ApiError> {
         match request.json::<Value>()? {
-            Value::Object(members) => Ok(Self {
-                members,
-                wrong: Vec::new(),
-            }),
+            Value::Object(members) => Ok(Self::from_members(members)),
             _ => Err(ApiError::bad_request("the body must be a JSON object")),
         }
     }
@@ -28,6 +27,7 @@ impl Fields {
     pub(crate) fn from_members(members: Map<String, Value>) -> Self {
         Self {
             members,
+            known: Vec::new(),
             wrong: Vec::new(),
         }
     }
@@ -35,6 +35,11 @@ impl Fields {
     /// Removes a member of any kind and returns it.
     pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
         self.members.remove(name)
+    }
+
+    fn member(&mut self, name: &str) -> Option<&Value> {
+        self.known.push(name.to_owned());
+        self.members.get(name)
     }
 
     /// A required text, which must not be empty.
@@ -55,7 +60,7 @@ impl Fields {
     /// A text that may be empty; `None` if it is absent or null. Servers cut off only some names at a NUL, so no text
     /// may contain one.
     pub(crate) fn text(&mut self, name: &str) -> Option<String> {
-        match self.members.get(name) {
+        match self.member(name) {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) if text.contains('\0') => {
                 self.wrong
@@ -95,21 +100,22 @@ impl Fields {
 
     /// A whole number of 0 or more; `None` if it is absent or null.
     pub(crate) fn count(&mut self, name: &str) -> Option<u64> {
-        match self.members.get(name) {
+        match self.member(name) {
             None | Some(Value::Null) => None,
             Some(value) => {
-                if value.as_u64().is_none() {
+                let count = value.as_u64();
+                if count.is_none() {
                     self.wrong
                         .push(format!("'{name}' must be a whole number of 0 or more"));
                 }
-                value.as_u64()
+                count
             }
         }
     }
 
     /// A list of texts; empty if it is absent or null.
     pub(crate) fn names(&mut self, name: &str) -> Vec<String> {
-        let listed = match self.members.get(name) {
+        let listed = match self.member(name) {
             None | Some(Value::Null) => return Vec::new(),
             Some(Value::Array(listed)) => listed.as_slice(),
             Some(_) => &[Value::Null],
@@ -124,7 +130,7 @@ impl Fields {
 
     /// True or false; `default` if it is absent or null.
     pub(crate) fn flag(&mut self, name: &str, default: bool) -> bool {
-        match self.members.get(name) {
+        match self.member(name) {
             None | Some(Value::Null) => default,
             Some(Value::Bool(value)) => *value,
             Some(_) => {
@@ -132,6 +138,14 @@ impl Fields {
                 default
             }
         }
+    }
+
+    /// Records as wrong every member that was not looked for.
+    pub(crate) fn refuse_others(&mut self) {
+        let names = self.members.keys();
+        let others = names.filter(|name| !self.known.contains(name));
+        let told = others.map(|name| format!("'{name}' is not a known field"));
+        self.wrong.extend(told);
     }
 
     /// Records an error in a sentence of its own.

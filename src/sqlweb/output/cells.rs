@@ -6,7 +6,7 @@
 use mysql::Column;
 use mysql::consts::{ColumnFlags, ColumnType};
 
-use rows::{Kind, PIECE};
+use rows::{CsvSigns, Kind, PIECE};
 
 use super::buffer::OutputBuffer;
 use crate::sqlweb::results::TextRow;
@@ -252,21 +252,46 @@ fn json(out: &mut OutputBuffer<'_>, kind: Kind, cell: Option<&[u8]>) -> std::io:
     out.flush_if_full()
 }
 
-/// Writes one value that is not NULL as a CSV field; `null` is the text for NULL.
+/// True if `column`'s values may have a decimal point.
+pub(crate) fn has_decimals(column: &Column) -> bool {
+    use ColumnType as T;
+    matches!(
+        column.column_type(),
+        T::MYSQL_TYPE_DECIMAL
+            | T::MYSQL_TYPE_NEWDECIMAL
+            | T::MYSQL_TYPE_FLOAT
+            | T::MYSQL_TYPE_DOUBLE
+    )
+}
+
+/// Writes a number as a CSV field with a decimal comma, which is not the delimiter.
+pub(crate) fn csv_with_comma(
+    out: &mut OutputBuffer<'_>,
+    number: &[u8],
+    signs: CsvSigns<'_>,
+) -> std::io::Result<()> {
+    if !is_digits(number) {
+        return csv(out, Kind::Text, number, signs);
+    }
+    rows::push_csv_with_comma(out.bytes(), number, signs.null);
+    out.flush_if_full()
+}
+
+/// Writes one value that is not NULL as a CSV field.
 pub(crate) fn csv(
     out: &mut OutputBuffer<'_>,
     kind: Kind,
     bytes: &[u8],
-    null: &str,
+    signs: CsvSigns<'_>,
 ) -> std::io::Result<()> {
     if bytes.len() > PIECE {
-        let has_quotes = !kind.is_binary() && rows::csv_needs_quotes(bytes, null);
+        let has_quotes = !kind.is_binary() && rows::csv_needs_quotes(bytes, signs);
         let quote: &[u8] = if has_quotes { b"\"" } else { b"" };
         out.push(quote);
         in_pieces(out, kind, bytes, rows::push_csv_quoted)?;
         out.push(quote);
     } else {
-        rows::push_csv(out.bytes(), kind, bytes, null);
+        rows::push_csv(out.bytes(), kind, bytes, signs);
     }
     out.flush_if_full()
 }
@@ -377,7 +402,11 @@ mod tests {
     fn as_csv(bytes: &[u8]) -> String {
         let mut target = Vec::new();
         let mut out = OutputBuffer::new(&mut target);
-        csv(&mut out, Kind::Text, bytes, "\\N").unwrap();
+        let signs = CsvSigns {
+            delimiter: b',',
+            null: "\\N",
+        };
+        csv(&mut out, Kind::Text, bytes, signs).unwrap();
         out.flush().unwrap();
         drop(out);
         String::from_utf8(target).unwrap()

@@ -3,7 +3,7 @@
 use std::io;
 
 use mysql::Column;
-use rows::Kind;
+use rows::{CsvSigns, Kind};
 
 use super::buffer::OutputBuffer;
 use super::cells::{self, RowWriter};
@@ -46,6 +46,10 @@ pub(crate) struct Layout {
     pub(crate) bom: bool,
     /// Text for NULL in a CSV.
     pub(crate) null: String,
+    /// Delimiter of a CSV.
+    pub(crate) delimiter: u8,
+    /// True if numbers in a CSV have a decimal comma; the delimiter is another sign then.
+    pub(crate) has_decimal_comma: bool,
     /// Table for INSERT statements; by default that of the columns.
     pub(crate) table: Option<String>,
     /// Columns that INSERT statements leave out, such as generated ones.
@@ -110,6 +114,13 @@ impl Layout {
     pub(crate) fn head(&self) -> ResponseHead {
         self.format.head(&self.name)
     }
+
+    fn signs(&self) -> CsvSigns<'_> {
+        CsvSigns {
+            delimiter: self.delimiter,
+            null: &self.null,
+        }
+    }
 }
 
 /// A name for any file system: separators and characters that some refuse become underscores.
@@ -155,6 +166,8 @@ pub(crate) struct ExportSink<'a> {
     record: RowWriter,
     /// True for each column whose JSON is nested.
     nested: Vec<bool>,
+    /// True for each column whose numbers get a decimal comma.
+    with_comma: Vec<bool>,
     inserts: Inserts,
     sets: usize,
     rows: u64,
@@ -173,6 +186,7 @@ impl<'a> ExportSink<'a> {
             zone,
             record: RowWriter::default(),
             nested: Vec::new(),
+            with_comma: Vec::new(),
             inserts: Inserts::default(),
             sets: 0,
             rows: 0,
@@ -238,29 +252,28 @@ impl<'a> ExportSink<'a> {
         if !self.layout.header {
             return Ok(());
         }
+        let signs = self.layout.signs();
         for (i, name) in self.record.names.iter().enumerate() {
             if i > 0 {
-                self.out.push(b",");
+                self.out.push(&[signs.delimiter]);
             }
-            cells::csv(
-                &mut self.out,
-                Kind::Text,
-                name.as_bytes(),
-                &self.layout.null,
-            )?;
+            cells::csv(&mut self.out, Kind::Text, name.as_bytes(), signs)?;
         }
         self.out.push(b"\r\n");
         Ok(())
     }
 
     fn csv_row(&mut self, row: TextRow<'_>) -> io::Result<()> {
-        for (i, kind) in self.record.kinds.iter().enumerate() {
+        let signs = self.layout.signs();
+        let columns = self.record.kinds.iter().zip(&self.with_comma);
+        for (i, (kind, with_comma)) in columns.enumerate() {
             if i > 0 {
-                self.out.push(b",");
+                self.out.push(&[signs.delimiter]);
             }
             match row.cell(i) {
-                Some(bytes) => cells::csv(&mut self.out, *kind, bytes, &self.layout.null)?,
-                None => self.out.push(self.layout.null.as_bytes()),
+                Some(bytes) if *with_comma => cells::csv_with_comma(&mut self.out, bytes, signs)?,
+                Some(bytes) => cells::csv(&mut self.out, *kind, bytes, signs)?,
+                None => self.out.push(signs.null.as_bytes()),
             }
         }
         self.out.push(b"\r\n");
@@ -277,7 +290,12 @@ impl RowSink for ExportSink<'_> {
         }
         self.record = RowWriter::of(columns);
         match self.layout.format {
-            Format::Csv => return self.csv_header(),
+            Format::Csv => {
+                let comma = self.layout.has_decimal_comma;
+                let with_comma = |column: &Column| comma && cells::has_decimals(column);
+                self.with_comma = columns.iter().map(with_comma).collect();
+                return self.csv_header();
+            }
             Format::Jsonl | Format::Json => self.nested = self.nested(columns),
             Format::Sql => self.inserts = self.begin_inserts(columns),
         }

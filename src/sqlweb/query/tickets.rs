@@ -174,6 +174,8 @@ mod tests {
                 header: true,
                 bom: false,
                 null: String::new(),
+                delimiter: b',',
+                has_decimal_comma: false,
                 name: String::new(),
                 table: None,
                 leave_out: Vec::new(),

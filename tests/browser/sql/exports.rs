@@ -72,6 +72,90 @@ fn json_of_all_rows_has_json_in_it() {
     );
 }
 
+/// A file for Excel, imported again: nothing but the signs is different.
+#[test]
+fn a_csv_for_excel_is_imported_as_the_same_rows() {
+    let columns = "id INT PRIMARY KEY, d DECIMAL(12,4), f DOUBLE, t VARCHAR(40), day DATE";
+    make_database(
+        "exp_excel",
+        &format!(
+            "CREATE TABLE a ({columns}); CREATE TABLE b ({columns}); INSERT INTO a VALUES \
+             (1, -1234.5, 1.5e-300, '10.11.6', '2024-02-29'), (2, NULL, NULL, '1,5; \"q\"', NULL), (3, 7, 2.25, '', '1000-01-01')"
+        ),
+    );
+    let postern = Postern::on(Database::shared(), &[]);
+    let browser = Browser::start();
+    let client = Client::of(&browser, postern, "exp_excel", "#db=exp_excel");
+    let page = &client.page;
+    page.grant_clipboard(client.postern.url());
+    client.run("SELECT * FROM a ORDER BY id");
+    let open = || {
+        page.click(".results-tools text=Export");
+        page.wait_for("document.querySelector('dialog [data-action=download]')");
+    };
+    let signs = "[...document.querySelectorAll('.export-signs select')].map(({ value }) => value).join(' ')";
+    open();
+    assert_eq!(page.eval(signs), ", .");
+    page.click("dialog [data-action=excel]");
+    assert_eq!(page.eval(signs), "; ,");
+    assert_eq!(
+        page.eval("document.querySelector('[data-action=excel]').getAttribute('aria-pressed')"),
+        "true"
+    );
+    page.assert_accessible("the export of a CSV");
+    // The text for NULL cannot be the delimiter.
+    page.fill("dialog [aria-label='Text for NULL']", "a;b");
+    page.click("dialog [data-action=download]");
+    page.wait_for("document.querySelector('.export-progress').textContent.includes('must not contain the delimiter')");
+    page.fill("dialog [aria-label='Text for NULL']", "");
+    page.wait_for("document.querySelector('.export-progress').textContent === ''");
+    page.screenshot("export-excel");
+    page.prefer(true, true);
+    page.viewport(390, 740);
+    page.screenshot("export-excel-dark-narrow");
+    page.viewport(1280, 800);
+    page.prefer(false, true);
+    page.click("dialog [data-action=download]");
+    let lines = "id;d;f;t;day\r\n1;-1234,5000;1,5e-300;10.11.6;2024-02-29\r\n2;;;\"1,5; \"\"q\"\"\";\r\n3;7,0000;2,25;\"\";1000-01-01\r\n";
+    let file = std::fs::read_to_string(page.wait_for_download(0).path).unwrap();
+    assert_eq!(file, format!("\u{feff}{lines}"));
+    // Remembered, for the rows shown and for copies too.
+    page.reload();
+    client.run("SELECT * FROM a ORDER BY id");
+    open();
+    assert_eq!(page.eval(signs), "; ,");
+    page.click("dialog input[value=shown]");
+    page.eval(
+        "(() => { const format = document.querySelector('dialog select[aria-label=Format]'); format.value = 'csv'; format.dispatchEvent(new Event('change')); })()",
+    );
+    page.click("dialog [data-action=save-shown]");
+    let shown = std::fs::read_to_string(page.wait_for_download(1).path).unwrap();
+    assert_eq!(shown, file);
+    page.click(".results-tools text=Copy");
+    page.wait_for(
+        "eyes.first('.panel')?.textContent.includes('CSV: delimiter ; and decimal comma')",
+    );
+    page.click(".panel text=All");
+    page.click(".panel [data-format=csv]");
+    page.wait_for(&format!(
+        "navigator.clipboard.readText().then((text) => text === {})",
+        serde_json::json!(lines)
+    ));
+    super::import::drop_file(&client, "b.csv", &serde_json::json!(file).to_string());
+    let told = super::import::import(&client);
+    assert!(told.starts_with("3 rows written"), "{told}");
+    let same = "SELECT COUNT(*) FROM exp_excel.a JOIN exp_excel.b USING (id) WHERE a.d <=> b.d AND a.f <=> b.f AND a.t <=> b.t AND a.day <=> b.day";
+    assert_eq!(Database::shared().value(same), "3");
+    // One of the signs gives way to the other.
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+    open();
+    page.eval("(() => { const [delimiter] = document.querySelectorAll('.export-signs select'); delimiter.value = ','; delimiter.dispatchEvent(new Event('change')); })()");
+    assert_eq!(page.eval(signs), ", .");
+    page.eval("(() => { const [, decimal] = document.querySelectorAll('.export-signs select'); decimal.value = ','; decimal.dispatchEvent(new Event('change')); })()");
+    assert_eq!(page.eval(signs), "; ,");
+}
+
 #[test]
 fn the_data_of_a_table_is_exported_with_its_condition_order_and_time_zone() {
     let client = Client::open("exp_data", &setup("exp_data"));

@@ -9,7 +9,7 @@ use support::{Database, allowed};
 
 /// Drops a file on the editor; `content` is a JavaScript expression, a text or bytes.
 #[track_caller]
-fn drop_file(client: &Client, name: &str, content: &str) {
+pub(super) fn drop_file(client: &Client, name: &str, content: &str) {
     client.page.eval(&format!(
         "(() => {{ const t = new DataTransfer(); t.items.add(new File([{content}], {})); \
          eyes.first('textarea.editor-area').dispatchEvent(new DragEvent('drop', {{ dataTransfer: t, bubbles: true, cancelable: true }})); }})()",
@@ -58,7 +58,7 @@ fn import_by(client: &Client, action: &str) -> String {
 }
 
 #[track_caller]
-fn import(client: &Client) -> String {
+pub(super) fn import(client: &Client) -> String {
     import_by(client, "import")
 }
 

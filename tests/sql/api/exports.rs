@@ -58,6 +58,88 @@ fn exports_are_whole_and_faithful() {
 }
 
 #[test]
+fn a_csv_has_the_signs_that_are_chosen() {
+    let db = database("api_export_signs");
+    db.exec(
+        "CREATE TABLE api_export_signs.x (id INT, `a;b` VARCHAR(40), d DECIMAL(10,3), z DOUBLE(8,2) ZEROFILL, f FLOAT, t LONGTEXT, day DATETIME(2)); \
+         INSERT INTO api_export_signs.x VALUES (1, '1,5', -1234.500, 1.5, 2.5e30, '10.11.6', '2024-02-29 01:02:03.45'), \
+         (2, 'x;y', NULL, NULL, 0.5, NULL, NULL), (3, 'a\tb', 0.001, 2, NULL, CONCAT(REPEAT('1.5', 20000), ';'), NULL)",
+    );
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut export = |asked: serde_json::Value| {
+        let mut body = json!({"sql": "SELECT * FROM x ORDER BY id", "db": "api_export_signs"});
+        let members = body.as_object_mut().unwrap();
+        members.extend(asked.as_object().unwrap().clone());
+        let answer = client.post("/api/export", &body);
+        (answer.status(), answer.text().to_owned())
+    };
+    let long = "1.5".repeat(20000);
+    assert_eq!(
+        export(json!({"delimiter": ";", "decimal": ","})),
+        (
+            200,
+            format!(
+                "id;\"a;b\";d;z;f;t;day\r\n1;1,5;-1234,500;00001,50;2,5e30;10.11.6;2024-02-29 01:02:03.45\r\n\
+             2;\"x;y\";;;0,5;;\r\n3;a\tb;0,001;00002,00;;\"{long};\";\r\n"
+            )
+        )
+    );
+    assert_eq!(
+        export(json!({"delimiter": "tab", "decimal": ",", "header": false, "null": "0,5"})),
+        (
+            200,
+            format!(
+                "1\t1,5\t-1234,500\t00001,50\t2,5e30\t10.11.6\t2024-02-29 01:02:03.45\r\n\
+             2\tx;y\t0,5\t0,5\t\"0,5\"\t0,5\t0,5\r\n3\t\"a\tb\"\t0,001\t00002,00\t0,5\t{long};\t0,5\r\n"
+            )
+        )
+    );
+    let one = json!({"sql": "SELECT d FROM x WHERE id = 3", "header": false, "delimiter": ";"});
+    assert_eq!(export(one), (200, "0.001\r\n".to_owned()));
+    for (asked, told) in [
+        (
+            json!({"decimal": ","}),
+            "'delimiter' and 'decimal' cannot both be ','",
+        ),
+        (
+            json!({"delimiter": ",", "decimal": ",", "format": "json"}),
+            "'delimiter' and 'decimal' cannot both be ','",
+        ),
+        (
+            json!({"delimiter": "|"}),
+            "'delimiter' must be ',', ';' or 'tab'",
+        ),
+        (json!({"delimiter": "\t"}), "'delimiter' must be"),
+        (
+            json!({"decimal": "", "delimiter": ";"}),
+            "'decimal' must be '.' or ','",
+        ),
+        (json!({"decimal": 1}), "'decimal' must be a string"),
+        (
+            json!({"delimiter": ";", "null": "a;b"}),
+            "'null' must not contain the delimiter",
+        ),
+        (
+            json!({"null": "\""}),
+            "'null' must not contain the delimiter",
+        ),
+        (
+            json!({"seperator": ";", "bom": true}),
+            "'seperator' is not a known field",
+        ),
+        (
+            json!({"ticket": true, "limit": 5}),
+            "'limit' is not a known field",
+        ),
+    ] {
+        let (status, body) = export(asked);
+        assert_eq!(status, 400, "{body}");
+        assert!(body.contains(told), "{told}: {body}");
+    }
+}
+
+#[test]
 fn json_of_all_rows_keeps_every_digit_and_nests_what_is_json() {
     let db = database("api_export_json");
     db.exec(
