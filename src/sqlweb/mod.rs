@@ -6,6 +6,7 @@
 //!                 │               ├──── conn: readonly ── stored_functions     (layer 3)
 //!                 │               └──── query: statement ── output    (rows as they come)
 //!                 ├── edit: table ── plan ── apply        (rows compared and written in one transaction)
+//!                 ├── search        (names and comments of everything, in memory)
 //!                 └── catalogue, info, auth
 //! ```
 //!
@@ -32,6 +33,7 @@ mod output;
 mod query;
 mod record_sql;
 mod results;
+mod search;
 mod service;
 mod visitors;
 mod web_client;
