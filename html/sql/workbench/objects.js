@@ -28,12 +28,12 @@ export class Objects {
     return /mariadb/i.test(this.#bench.info.version);
   }
 
-  /** The schema of a table or view in a tab beside the results. @param {string} db @param {string} table */
-  openSchema(db, table) {
+  /** The schema of a table or view in a tab beside the results. @param {string} db @param {string} table @param {string} [column] to focus */
+  openSchema(db, table, column) {
     const bench = this.#bench;
     const object = (kind) => ({ kind, db, name: table });
     const view = schemaView({
-      db, table, notify, readOnly: bench.readOnly,
+      db, table, column, notify, readOnly: bench.readOnly,
       load: (fresh) => bench.catalogue.schema(db, table, fresh),
       jump: (toDb, toTable) => bench.openSchema(toDb, toTable),
       run: () => bench.runTable(db, table),

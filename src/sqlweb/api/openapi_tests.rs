@@ -126,6 +126,7 @@ fn of_catalogue(of: &mut Description) {
     .query::<String>("q", "Words; without them everything matches")
     .query::<Kind>("kind", "Only this kind")
     .query::<String>("db", "Only this database")
+    .query::<String>("near", "Database whose matches come first among equally good ones")
     .query::<u16>("limit", "Number of matches listed, 1 to 500; 50 unless given")
     .query::<Flag>("refresh", "`1` to read names and comments again first; for visitors every 30 s at most")
     .answers::<SearchAnswer<'static>>(200, "The best matches")

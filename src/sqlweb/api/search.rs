@@ -41,6 +41,7 @@ struct Asked {
     text: String,
     kind: Option<Kind>,
     db: Option<String>,
+    near: Option<String>,
     limit: usize,
     refresh: bool,
 }
@@ -78,6 +79,7 @@ fn answer(service: &Arc<Service>, request: &Request, asked: &Asked) -> Result<Re
         text: &asked.text,
         kind: asked.kind,
         db: asked.db.as_deref(),
+        near: asked.near.as_deref(),
         limit: asked.limit,
     });
     Ok(Response::ok(SearchAnswer {
@@ -120,6 +122,7 @@ fn asked(request: &Request) -> Result<Asked, ApiError> {
             text: text.to_owned(),
             kind,
             db: given("db").map(str::to_owned),
+            near: given("near").map(str::to_owned),
             limit,
             refresh: refresh == Some("1"),
         }),

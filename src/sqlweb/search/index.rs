@@ -47,6 +47,8 @@ pub(crate) struct Query<'a> {
     pub(crate) text: &'a str,
     pub(crate) kind: Option<Kind>,
     pub(crate) db: Option<&'a str>,
+    /// Database whose matches come first among equally good ones.
+    pub(crate) near: Option<&'a str>,
     pub(crate) limit: usize,
 }
 
@@ -236,11 +238,12 @@ impl Index {
         let words: Vec<&str> = folded.split(separates).filter(|w| !w.is_empty()).collect();
         let db = query.db.map(|db| self.database(db));
         let mut best = BinaryHeap::with_capacity(query.limit + 1);
-        let (mut total, mut of_db, mut is_of_server) = (0, None, false);
+        let near = query.near.and_then(|db| self.database(db));
+        let (mut total, mut of_db, mut distance) = (0, None, OTHER);
         for (number, entry) in self.entries.iter().enumerate() {
             if of_db != Some(entry.db) {
                 of_db = Some(entry.db);
-                is_of_server = self.is_of_server(entry.db);
+                distance = self.distance(entry.db, near);
             }
             let is_asked_for = query.kind.is_none_or(|kind| kind == entry.kind)
                 && db.is_none_or(|db| db == Some(entry.db));
@@ -251,7 +254,7 @@ impl Index {
                 continue;
             };
             total += 1;
-            best.push((score, entry.kind, is_of_server, entry.name.len, number));
+            best.push((score, entry.kind, distance, entry.name.len, number));
             if best.len() > query.limit {
                 best.pop();
             }
@@ -264,9 +267,13 @@ impl Index {
         }
     }
 
-    fn is_of_server(&self, db: u32) -> bool {
-        let entry = self.entry(db);
-        entry.is_some_and(|entry| is_of_server(self.shown(entry.name)))
+    fn distance(&self, db: u32, near: Option<u32>) -> u8 {
+        let name = self.entry(db).map(|entry| self.shown(entry.name));
+        match name {
+            _ if near == Some(db) => NEAR,
+            Some(name) if is_of_server(name) => OF_SERVER_ITSELF,
+            _ => OTHER,
+        }
     }
 
     /// Sum of how well each word matches, less being better; none unless all do. A word may also be part of the table's or
@@ -332,6 +339,11 @@ impl Index {
     }
 }
 
+/// Order of databases.
+const NEAR: u8 = 0;
+const OTHER: u8 = 1;
+const OF_SERVER_ITSELF: u8 = 2;
+
 /// How well a word matches.
 const EXACT: u16 = 0;
 const AT_START: u16 = 1;
@@ -393,6 +405,7 @@ mod tests {
             text,
             kind: None,
             db: None,
+            near: None,
             limit,
         };
         let found = index.find(&query);
@@ -447,6 +460,7 @@ mod tests {
                 text: "user",
                 kind,
                 db,
+                near: None,
                 limit: 1,
             };
             let found = index.find(&query);
@@ -456,6 +470,47 @@ mod tests {
         assert_eq!(count(Some(Kind::Table), None), (3, 1));
         assert_eq!(count(Some(Kind::Table), Some("mysql")), (1, 1));
         assert_eq!(count(None, Some("Shop")), (0, 0));
+    }
+
+    #[test]
+    fn a_near_database_comes_first_among_equals() {
+        let index = shop();
+        let first = |near| {
+            let query = Query {
+                text: "user",
+                kind: None,
+                db: None,
+                near,
+                limit: 3,
+            };
+            let found = index.find(&query);
+            found
+                .matches
+                .iter()
+                .map(|found| format!("{}.{}", found.db, found.name))
+                .collect::<Vec<_>>()
+        };
+        // A table comes before a view all the same.
+        let best = ["mysql.user", "shop.user", "shop.Users"];
+        assert_eq!(first(Some("shop")), best);
+        assert_eq!(first(Some("nowhere")), best);
+        let mut index = Index::default();
+        for db in ["a", "b", "mysql"] {
+            index.add(Kind::Database, None, [db, "", ""]).unwrap();
+            index.add(Kind::Table, None, ["t", "", ""]).unwrap();
+        }
+        let first = |near| {
+            let query = Query {
+                text: "t",
+                kind: None,
+                db: None,
+                near,
+                limit: 1,
+            };
+            index.find(&query).matches[0].db.to_owned()
+        };
+        assert_eq!([first(None), first(Some("b"))], ["a", "b"]);
+        assert_eq!(first(Some("mysql")), "mysql");
     }
 
     #[test]
@@ -480,6 +535,7 @@ mod tests {
             text: "again",
             kind: None,
             db: None,
+            near: None,
             limit: 1,
         });
         assert_eq!(found.matches[0].r#type, Some("x"));

@@ -12,7 +12,7 @@ use support::{Home, TIMEOUT, wait_until};
 use super::{accounts, app, client, manager, put, server};
 
 const SHOP: &str = "CREATE DATABASE shop; \
-    CREATE TABLE shop.customers (id INT PRIMARY KEY COMMENT 'kiwi number', name VARCHAR(20), kiwi_card VARCHAR(20) COMMENT 'kiwi') \
+    CREATE TABLE shop.customers (id INT PRIMARY KEY, name VARCHAR(20), kiwi_card VARCHAR(20) COMMENT 'kiwi') \
         COMMENT = 'kiwi people'; \
     CREATE TABLE shop.kiwi_orders (id INT, kiwi_total INT); CREATE TABLE shop.kiwi_hidden (kiwi INT) COMMENT = 'kiwi'; \
     CREATE VIEW shop.kiwi_view AS SELECT kiwi_card FROM shop.customers; \

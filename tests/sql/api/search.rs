@@ -115,6 +115,11 @@ fn everything_with_a_name_or_comment_is_found_best_first() {
             (&few["total"], &few["truncated"]),
             (&json!(8), &json!(true))
         );
+        // Among equals a near database comes first.
+        for near in ["information_schema", "mysql"] {
+            let found = search(&mut client, &format!("kind=database&limit=1&near={near}"));
+            assert_eq!(names(&found), [format!("database {near}.{near}")]);
+        }
         // Without words, all of a kind.
         let all = search(&mut client, "db=api_search&kind=event");
         assert_eq!(names(&all), ["event api_search.zebra_event"]);
