@@ -32,6 +32,7 @@
 //! | routes | `manager/api/routes`, `relay/api`, `sqlweb/api/routes` |
 //! | the check of Host, Origin and Sec-Fetch | `http/server/policy`; for a site's name `gateway/forwarded` |
 //! | codes, sign-ins, networks of visitors | `gateway/auth`, `gateway/signin`, `gateway/handler`, `http/auth` |
+//! | search of names and comments | `sqlweb/search` |
 //! | read-only or not | `sqlweb/gate`, then `sqlweb/conn/readonly` |
 //! | pauses between attempts | `tunnel/client/tunnel`, `manager/connection/connect` |
 //! | a connector that is refused | `relay/connector_auth` (its calls), `relay/policy` (its tunnels), `relay/follow` (open ones end) |
@@ -107,7 +108,7 @@
 //! | `http-worker` | `http::upstream`, a few a server | when the server stops | the server |
 //! | `http-answer` | a worker, for an answer that streams | with the answer | nobody |
 //! | `client-gone` | `http`, when a client left its request | when handlers were told | nobody |
-//! | `sql` | [`sqlweb`], one a request that asks the database | with the answer | nobody |
+//! | `sql` | [`sqlweb`], one a request that asks the database, and one that reads the catalogue for searches | with the answer, or the catalogue | nobody |
 //! | `sql-watch` | [`sqlweb`], one a web client: time limits, idle sessions | when it is closed | the web client |
 //! | `db-connect`, `db-kill`, `db-reap` | [`sqlweb`], for what the driver cannot give a deadline | with the connection made, the kill sent, the list looked at | nobody |
 //! | `db-relay` | [`sqlweb`], one a connection of an account that the driver does not sign in to (`conn/sha256`) | with the connection | nobody |

@@ -120,6 +120,12 @@ limits! {
         FAILURES_SHARED: u64 = 500, count, "failed statements in a script when shared or read-only";
         DOWNLOADS_OF_ONE: usize = 10, count, "waiting downloads of one visitor";
         DOWNLOAD_WAIT: Duration = secs(60), time, "time that a download waits to be started";
+        SEARCH_ENTRIES: usize = 500_000, count, "databases, tables, columns and other objects that the search covers";
+        SEARCH_SIZE: usize = 32 * MIB, bytes, "size of their names and comments in memory";
+        SEARCH_TEXT: usize = 200, count, "characters of a search";
+        SEARCH_MATCHES: usize = 500, count, "matches in one answer";
+        SEARCH_IDLE: Duration = secs(600), time, "time after the last search until these names are read again";
+        SEARCH_AGE: Duration = secs(60), time, "age of these names for visitors";
         OF_OWNER: usize = 8, one_of, "part of connections, requests and scripts reserved for the owner";
     }
     "Relay" {

@@ -65,6 +65,8 @@ export function createApi({ onState = () => {} } = {}) {
     tables: (db, detail = false) => get('/api/tables', detail ? { db, detail: '1' } : { db }),
     /** Columns, indexes, foreign keys and CREATE statement of a table. */
     schema: (db, table) => get('/api/schema', { db, table }),
+    /** Names and comments that match, best first; the first search waits for the server's catalogue. @param {Record<string, string>} parameters @param {AbortSignal} signal */
+    search: async (parameters, signal) => readData(await send(`/api/search?${new URLSearchParams(parameters)}`, { signal })),
     /** Runs one statement; the Response is streamed. @param {Query} query @returns {Promise<Response>} */
     query: ({ sql, db, limit, session, queryId, timeZone, signal }) => post('/api/query', {
       sql, ...(db && { db }), ...(limit && { limit }), ...(session && { session }), ...(queryId && { query_id: queryId }), ...(timeZone && { time_zone: timeZone }),

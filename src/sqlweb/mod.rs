@@ -7,6 +7,7 @@
 //!                 │               └──── query: statement ── output    (rows as they come)
 //!                 ├── edit: table ── plan ── apply        (rows compared and written in one transaction)
 //!                 ├── dump: inventory ── writer
+//!                 ├── search        (names and comments of everything, in memory)
 //!                 └── catalogue, auth
 //! ```
 //!
@@ -33,6 +34,7 @@ mod output;
 mod query;
 mod record_sql;
 mod results;
+mod search;
 mod service;
 mod visitors;
 mod web_client;

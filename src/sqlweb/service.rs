@@ -17,6 +17,7 @@ use super::guest::Guest;
 use super::limits::REQUESTS_OF_ONE;
 use super::options::Options;
 use super::query::{RowBudget, Tickets};
+use super::search::{Account, Search, Work};
 use super::visitors::{Use, Visitors};
 use crate::http::{CancelToken, Request, Response};
 use crate::plugin::{GuestInForce, StatementLog};
@@ -36,6 +37,7 @@ pub(crate) struct Service {
     pub(crate) running: RunningStatements,
     pub(crate) rows: RowBudget,
     pub(crate) tickets: Tickets,
+    pub(crate) search: Search,
     pub(crate) access: Option<Auth>,
     pub(crate) threads: Permits,
     /// Permits for scripts that are large or have no whole statement yet, on a shared web client.
@@ -68,6 +70,7 @@ impl Service {
             running: RunningStatements::default(),
             rows: RowBudget::default(),
             tickets: Tickets::default(),
+            search: Search::default(),
             access,
             guest,
             visitors,
@@ -271,6 +274,7 @@ impl Service {
 
     /// Ends all statements and connections.
     pub(crate) fn shut_down(self: &Arc<Self>) {
+        self.search.stop();
         for running in self.running.filter(|_, _| true) {
             stop_in_background(running, StopCause::ShuttingDown, self.connector.clone());
         }
@@ -301,6 +305,25 @@ impl Service {
         self.connector.reap_abandoned();
         self.sessions.expire();
         self.tickets.expire();
+        self.search.expire(self.is_over());
+    }
+}
+
+impl Account for Service {
+    fn user(&self) -> Arc<str> {
+        self.connector.user()
+    }
+
+    fn server(&self) -> Arc<ServerInfo> {
+        self.info()
+    }
+
+    fn on_connection(&self, work: &mut Work<'_>) -> Result<(), ApiError> {
+        self.with_spare_conn(&CancelToken::default(), None, |conn| work(conn))
+    }
+
+    fn is_ended(&self) -> bool {
+        self.is_over() || self.search.is_stopped()
     }
 }
 

@@ -301,6 +301,37 @@ fn catalogue(db: &Database, tables: u64, report: &mut Report) {
             .collect();
         report.figure(&format!("{what} (median)"), ms(median(times)), "ms", 100.0);
     }
+    search(db, report);
+}
+
+/// Columns of the tables that are searched.
+const SEARCHED: u64 = 50_000;
+
+fn search(db: &Database, report: &mut Report) {
+    db.exec("CREATE DATABASE searched");
+    let columns: Vec<String> = (0..250).map(|n| format!("customer_{n:03} INT")).collect();
+    let tables = (0..SEARCHED / 250).map(|n| {
+        let columns = columns.join(", ");
+        format!("CREATE TABLE searched.orders_{n:03} ({columns})")
+    });
+    for table in tables {
+        db.exec(&table);
+    }
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let first = timed(|| client.get("/api/search?q=x").data());
+    report.note(
+        "first search, which reads the catalogue",
+        &format!("{:.0} ms", ms(first)),
+    );
+    for query in ["customer_04", "orders customer_249", "e", "no_such_name"] {
+        let path = format!("/api/search?q={}", query.replace(' ', "%20"));
+        let times = (0..REPEATS)
+            .map(|_| timed(|| client.get(&path).data()))
+            .collect();
+        let what = format!("/api/search, 50,000 columns, {query:?} (median)");
+        report.figure(&what, ms(median(times)), "ms", 300.0);
+    }
 }
 
 // --- One large result ----------------------------------------------------------------------------------------------

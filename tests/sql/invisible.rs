@@ -264,6 +264,10 @@ fn the_server_keeps_to_its_description() {
         "/api/schema",
         None,
     );
+    for query in ["q=described&db=described", "kind=tables", "db=nope"] {
+        let path = format!("/api/search?{query}");
+        check("get", &path, "/api/search", None);
+    }
     check("get", "/api/openapi.json", "/api/openapi.json", None);
     for sql in [
         "SELECT 1, NULL, 'x', 1.5, 18446744073709551615",

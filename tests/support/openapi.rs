@@ -107,6 +107,8 @@ fn lasting(name: &str, value: &Value) -> Value {
             .iter()
             .map(|(name, value)| (name.clone(), lasting(name, value)))
             .collect(),
+        // Broken views, also of other tests.
+        Value::Array(_) if name == "missing" => json!("#"),
         // Databases, also of other tests.
         Value::Array(items)
             if name == "data" && !items.is_empty() && items.iter().all(Value::is_string) =>

@@ -33,6 +33,8 @@ export class Catalogue {
   #schemas = new Map();
   /** Foreign keys and routines, by what they are and their database. */
   #more = new Map();
+  /** Number of statements that changed the schema. */
+  changes = 0;
 
   /** @param {ReturnType<typeof import('../api.js').createApi>} api */
   constructor(api) {
@@ -131,6 +133,7 @@ export class Catalogue {
 
   /** Clears the cache after a statement that changed the schema. */
   forget() {
+    this.changes += 1;
     this.#databases = null;
     this.#tables.clear();
     this.#schemas.clear();

@@ -43,7 +43,7 @@ export class DataTabs {
     await view.opened;
     // The element pressed in the last pane may be out of sight.
     if (hasLostFocus()) results.focus();
-    return undefined;
+    return view;
   }
 
   /** Puts the data tabs of the page before back. @param {Results} results @param {any} stored */

@@ -29,6 +29,7 @@ export const KEYS = [
   { group: 'Tabs', keys: [ALT, 'Z'], what: 'Reopen the last closed tab', command: 'reopenTab', match: (e) => alt(e) && e.code === 'KeyZ' },
   { group: 'Tabs', keys: [ALT, 'PgUp', 'PgDn'], what: 'Previous, next tab', command: 'moveTab', match: (e) => alt(e) && (e.key === 'PageUp' || e.key === 'PageDown') },
   { group: 'Tabs', keys: ['F2'], what: 'Rename the tab', command: 'rename', match: (e) => bare(e) && e.key === 'F2' },
+  { group: 'Around', keys: [MOD, 'K'], what: 'Search tables, columns, routines and comments of all databases', command: 'search', match: (e) => mod(e) && !e.shiftKey && e.code === 'KeyK' },
   { group: 'Around', keys: ['F6'], what: 'Next area: tables, editor, results (Shift: back)', command: 'area', match: (e) => !mod(e) && !e.altKey && e.key === 'F6' },
   { group: 'Around', keys: [ALT, 'M'], what: 'Maximize the results, or restore (also double-click the divider)', command: 'maximise', match: (e) => alt(e) && !e.shiftKey && e.code === 'KeyM' },
   { group: 'Around', keys: ['F4'], what: 'History', command: 'history', match: (e) => bare(e) && e.key === 'F4' },

@@ -28,8 +28,8 @@ export class Objects {
     return /mariadb/i.test(this.#bench.info.version);
   }
 
-  /** The schema of a table or view in a tab beside the results. @param {string} db @param {string} table */
-  async openSchema(db, table) {
+  /** The schema of a table or view in a tab beside the results. @param {string} db @param {string} table @param {string} [column] to focus */
+  async openSchema(db, table, column) {
     const bench = this.#bench;
     const object = (kind) => ({ kind, db, name: table });
     // The tab is there at once: what is opened meanwhile stays in front of it.
@@ -40,7 +40,7 @@ export class Objects {
     if (!view.isConnected) return;
     if (!module) return results.closeTab(id);
     view.replaceWith(module.schemaView({
-      db, table, notify, readOnly: bench.readOnly,
+      db, table, column, notify, readOnly: bench.readOnly,
       load: (fresh) => bench.catalogue.schema(db, table, fresh),
       jump: (toDb, toTable) => bench.openSchema(toDb, toTable),
       run: () => bench.runTable(db, table),

@@ -1,5 +1,5 @@
 // The schema of a table: facts, columns, indexes, foreign keys that lead on, and the CREATE statement.
-import { fill, h, icon, iconButton } from '../../common/dom.js';
+import { fill, h, icon, iconButton, queryAll } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
 import { code, facts, note, row, section, sqlText, table } from '../objects/parts.js';
 import { rowsText } from '../core/entries.js';
@@ -7,9 +7,9 @@ import { rowsText } from '../core/entries.js';
 export { highlighted } from '../objects/parts.js';
 
 /**
- * @typedef {{db: string, table: string, readOnly: boolean, load: (fresh: boolean) => Promise<any>, jump: (db: string, table: string) => void,
+ * @typedef {{db: string, table: string, column?: string, readOnly: boolean, load: (fresh: boolean) => Promise<any>, jump: (db: string, table: string) => void,
  *   run: () => void, data: () => void, fill: () => void, dump: () => void, menu: (button: HTMLElement, kind: string) => void, more: (schema: any) => Promise<Node[]>, notify: Notify}} SchemaOptions
- *   `more`: what is asked for when the rest is shown already
+ *   `column`: has the focus once it is there; if empty, the schema has; `more`: what is asked for when the rest is shown already
  */
 
 /**
@@ -31,6 +31,7 @@ async function load(host, options, fresh) {
     const kind = schema.table?.kind ?? (isView(schema) ? 'view' : 'table');
     fill(host, header(host, options, kind), tableFacts(schema), note(schema.note), columnsTable(schema.columns ?? []), indexesTable(schema.indexes ?? [], kind),
       foreignKeys(schema.foreign_keys ?? [], options), more, sqlText('CREATE statement', schema.create_statement, options.notify));
+    if (options.column !== undefined) focusColumn(host, options.column);
     more.append(...await options.more(schema));
   } catch (error) {
     const again = h('button', { type: 'button', class: 'button', text: 'Try again', on: { click: () => load(host, options, true) } });
@@ -38,6 +39,15 @@ async function load(host, options, fresh) {
     if (error.unreachable || error.status >= 502) again.dataset.unreached = '';
     fill(host, h('p', { class: 'schema-note bad', role: 'alert', text: error.message }), again);
   }
+}
+
+/** Focuses the line of a column, or the schema where there is none. @param {HTMLElement} host @param {string} column */
+function focusColumn(host, column) {
+  const line = queryAll(host, '.column-name').find(({ textContent }) => textContent === column)?.closest('tr');
+  line?.setAttribute('tabindex', '-1');
+  line?.classList.add('column-found');
+  line?.scrollIntoView({ block: 'center' });
+  (line ?? host).focus({ preventScroll: true });
 }
 
 /** True if the CREATE statement is that of a view. */

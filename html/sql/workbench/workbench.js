@@ -69,6 +69,8 @@ export class Workbench {
     this.#showWhere();
     wireToolbar(this.#commands(), this.settings, { setDatabase: (db) => this.setDatabase(db), setLimit: (limit) => this.#setLimit(limit), menu: () => this.#menu() });
     listenForKeys(Object.fromEntries(Object.entries(this.#commands()).map(([name, act]) => [name, (event) => (this.server.blocks(name) ? undefined : act(event))])));
+    byId('search').title += ` (${keyText('search')})`;
+    byId('search').addEventListener('click', this.#commands().search);
     this.#restore();
     addEventListener('hashchange', () => this.fillIns.followLink());
     this.keeping.listen();
@@ -156,6 +158,7 @@ export class Workbench {
       saved: () => this.fillIns.chooseSaved(),
       saveQuery: () => this.fillIns.saveQuery(),
       filter: () => { this.layout.openDrawer(); this.sidebar.filter.focus(); },
+      search: async () => (await later(import('../search/palette.js')))?.openSearch(this),
       keys: () => showKeys(),
     };
   }
@@ -167,6 +170,7 @@ export class Workbench {
     return [
       { label: 'Run whole script', icon: 'play-all', key: keyText('runAll'), disabled: run !== null, run: c.runAll },
       this.settings.stopOnError ? { label: 'Continue after errors', icon: 'play-all', run: () => this.stopOnError(false) } : { label: 'Stop at the first error', icon: 'stop', run: () => this.stopOnError(true) },
+      { label: 'Search all databases …', icon: 'search', key: keyText('search'), run: c.search },
       { label: 'History …', icon: 'history', key: keyText('history'), run: c.history },
       { label: 'Saved queries …', icon: 'messages', key: keyText('saved'), run: c.saved },
       { label: 'Save query …', icon: 'plus', disabled: script !== null || this.active.isEmpty, run: c.saveQuery },
@@ -428,16 +432,16 @@ export class Workbench {
 
   // --- tables
 
-  /** A single click: the schema in a tab beside the results. @param {string} db @param {string} table */
-  openSchema(db, table) {
+  /** A single click: the schema in a tab beside the results. @param {string} db @param {string} table @param {string} [column] to focus; if empty, the schema */
+  openSchema(db, table, column) {
     this.#browse();
-    this.objects.openSchema(db, table);
+    this.objects.openSchema(db, table, column);
   }
 
   /** The tables of a database in the sidebar. @param {string} db */
   browse(db) {
     if (this.active.followsSidebar) this.setDatabase(db);
-    this.sidebar.showTables(db);
+    return this.sidebar.showTables(db);
   }
 
   /** Fills a statement into a new tab, or the empty one that is there. @param {string} db @param {string} sql @param {string} name @param {boolean} [run] */

@@ -10,5 +10,6 @@ mod query;
 mod routes;
 mod script;
 mod script_body;
+mod search;
 
 pub(super) use routes::Routes;

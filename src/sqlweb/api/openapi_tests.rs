@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::query::{Cancelled, Closed, SessionState};
 use super::routes::Info;
 use super::script::{ScriptEnd, ScriptLine};
+use super::search::SearchAnswer;
 use crate::api::openapi::{Call, Description};
 use crate::sqlweb::catalogue::{TableEntry, TableSchema};
 use crate::sqlweb::dump::DumpReview;
@@ -23,6 +24,7 @@ use crate::sqlweb::error::{Details, ServerError};
 use crate::sqlweb::output::{AnswerEnd, Format};
 use crate::sqlweb::query::Ticket;
 use crate::sqlweb::results::{JsonCell, JsonRow, JsonRowOrNull};
+use crate::sqlweb::search::Kind;
 
 /// Statuses of failures that every statement may end with.
 const OF_STATEMENTS: [u16; 11] = [400, 401, 403, 409, 413, 415, 429, 500, 502, 503, 504];
@@ -109,6 +111,26 @@ fn of_catalogue(of: &mut Description) {
     .needs("table", "The table")
     .answers::<TableSchema>(200, "The schema")
     .fails(&[400, 401, 403, 404, 429, 502]);
+    of.call(
+        "get",
+        "/api/search",
+        (
+            "search",
+            "Searches names and comments of everything that the account sees, best matches first",
+        ),
+    )
+    .about(
+        "Names and comments are read at the first search and kept. All words of `q` must match, in any case: the name or \
+         comment, or, beside such a word, the names of table and database.",
+    )
+    .query::<String>("q", "Words; without them everything matches")
+    .query::<Kind>("kind", "Only this kind")
+    .query::<String>("db", "Only this database")
+    .query::<String>("near", "Database whose matches come first among equally good ones")
+    .query::<u16>("limit", "Number of matches listed, 1 to 500; 50 unless given")
+    .query::<Flag>("refresh", "`1` to read names and comments again first; for visitors every 30 s at most")
+    .answers::<SearchAnswer<'static>>(200, "The best matches")
+    .fails(&[400, 401, 403, 404, 429, 502, 503, 504]);
 }
 
 fn of_statements(of: &mut Description) {

@@ -11,6 +11,7 @@ use super::edit;
 use super::export;
 use super::query;
 use super::script;
+use super::search;
 use crate::http::auth::{SignInFields, SignInOutcome};
 use crate::http::{Handler, Method, Request, Response, Router, VisitorPresence, assets};
 use crate::sqlweb::auth::Auth;
@@ -61,6 +62,7 @@ impl Routes {
             .on(Method::Get, "/api/databases", on(databases))
             .on(Method::Get, "/api/tables", on(tables))
             .on(Method::Get, "/api/schema", on(schema))
+            .on(Method::Get, "/api/search", on(search::search))
             .on(Method::Post, "/api/query", on(query::query))
             .on(Method::Post, SCRIPT, on(script::script))
             .on(Method::Post, EDIT, on(edit::edit))

@@ -32,9 +32,23 @@ fn endless() -> DbError {
 
 /// Runs a statement of ours and returns the rows of all its result sets; for small results only.
 pub(crate) fn rows(conn: &mut Conn, sql: &str) -> Result<Vec<Row>, DbError> {
+    let mut rows = Vec::new();
+    take_rows(conn, sql, |row| rows.push(row))?;
+    Ok(rows)
+}
+
+/// Runs a statement of ours and shows each of its rows, none of which is kept.
+pub(crate) fn each_row(
+    conn: &mut Conn,
+    sql: &str,
+    mut show: impl FnMut(&Row),
+) -> Result<(), DbError> {
+    take_rows(conn, sql, |row| show(&row))
+}
+
+fn take_rows(conn: &mut Conn, sql: &str, mut take: impl FnMut(Row)) -> Result<(), DbError> {
     catch_panic(|| {
         let mut result = ManuallyDrop::new(conn.query_iter(sql)?);
-        let mut rows = Vec::new();
         let mut room = MOST;
         while has_set(&mut result) {
             room = room.checked_sub(SET).ok_or_else(endless)?;
@@ -42,11 +56,11 @@ pub(crate) fn rows(conn: &mut Conn, sql: &str) -> Result<Vec<Row>, DbError> {
                 let row = row?;
                 let size = SET + CELL * row.len() + TextRow::Driver(&row).size();
                 room = room.checked_sub(size).ok_or_else(endless)?;
-                rows.push(row);
+                take(row);
             }
         }
         drop(ManuallyDrop::into_inner(result));
-        Ok(rows)
+        Ok(())
     })
 }
 

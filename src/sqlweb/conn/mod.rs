@@ -19,7 +19,7 @@ mod wire;
 pub(super) use check_out::{CheckoutRequest, Lease};
 pub(super) use connector::Connector;
 pub(super) use db_conn::DbConn;
-pub(super) use driver::{call_driver, rows, run_silently};
+pub(super) use driver::{call_driver, each_row, rows, run_silently};
 pub(super) use identity::CLEAN;
 pub(super) use kill::SentStatement;
 pub(super) use running::{MAX_ID, RunningEntry, RunningStatement, RunningStatements};

@@ -27,6 +27,7 @@ mod results;
 mod running;
 mod saved;
 mod scripts;
+mod search;
 mod server;
 mod sidebar;
 mod states;

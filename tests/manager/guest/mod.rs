@@ -3,6 +3,7 @@
 mod columns;
 mod kills;
 mod more;
+mod search;
 mod secrets;
 mod tap;
 

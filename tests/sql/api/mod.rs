@@ -10,6 +10,7 @@ mod edit_types;
 mod exports;
 mod limits;
 mod scripts;
+mod search;
 mod sessions;
 mod stops;
 mod time_zone;
