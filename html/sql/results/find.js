@@ -15,7 +15,7 @@ const MAX_FOUND = 10_000;
 /** The bar above a grid. */
 export class FindBar {
   #grid;
-  #found = []; // places: row × columns + column, ascending
+  #found = []; // places: row × slots + slot, ascending
   #at = -1;
   #seen = 0; // rows looked through
   /** @type {AbortController|null} */
@@ -87,7 +87,7 @@ export class FindBar {
 
   #showFirst() {
     const { model } = this.#grid;
-    const here = Math.max(0, model.active.row) * model.columnCount + model.active.column;
+    const here = Math.max(0, model.active.row) * model.slots.length + model.slotOf(model.active.column);
     const next = this.#found.findIndex((place) => place >= here);
     this.#at = this.#found.length ? Math.max(0, next) : -1;
     this.#show();
@@ -107,9 +107,9 @@ export class FindBar {
     this.count.title = where && 'Only part of the table is loaded. A column filter or WHERE searches all of it';
     this.count.textContent = total ? `${(this.#at + 1).toLocaleString('en')} of ${total.toLocaleString('en')}${more}${where}` : `no match${where}`;
     if (total === 0) return;
-    const columns = this.#grid.model.columnCount;
+    const { slots } = this.#grid.model;
     const place = this.#found[this.#at];
-    this.#grid.moveTo({ row: Math.floor(place / columns), column: place % columns }, { focus: false });
+    this.#grid.moveTo({ row: Math.floor(place / slots.length), column: slots[place % slots.length] }, { focus: false });
   }
 }
 
@@ -117,13 +117,13 @@ async function places(model, needle, signal) {
   const slicer = new Slicer(signal);
   const found = [];
   let seen = 0;
-  const { rowCount, columnCount } = model;
+  const { rowCount, slots } = model;
   for (let row = 0; row < rowCount; row += 1) {
     const values = model.row(row) ?? [];
     if (values.length) seen += 1;
-    for (let column = 0; column < columnCount; column += 1) {
+    for (const [slot, column] of slots.entries()) {
       const value = values[column];
-      if (value !== null && value !== undefined && String(value).toLowerCase().includes(needle)) found.push(row * columnCount + column);
+      if (value !== null && value !== undefined && String(value).toLowerCase().includes(needle)) found.push(row * slots.length + slot);
       if (found.length >= MAX_FOUND) return { found, seen };
     }
     if (slicer.due) await slicer.rest();

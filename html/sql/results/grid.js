@@ -44,7 +44,8 @@ export class Grid {
    *   toEnd?: () => void, sort?: (keys: {column: number, descending: boolean}[]) => Promise<any>, onSight?: (first: number, last: number) => void,
    *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void,
    *   onRow?: (row: HTMLElement, number: HTMLElement, place: number) => void, onMove?: () => void,
-   *   onKey?: (event: KeyboardEvent, at: Position) => boolean}} options
+   *   onKey?: (event: KeyboardEvent, at: Position) => boolean, onArranged?: () => void, onHeaderMenu?: (header: HTMLElement, column: number) => void,
+   *   onColumns?: () => void}} options
    *   `rowHeight`: of now, in pixels; asked again when the size of the grid changes; `toEnd`: who finds the last row, where not all are known; `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`, `onRow`: add to what was drawn; `onMove`: the active
    *   cell is about to be another; `onKey`: takes a key in a cell before the grid does
    */
@@ -60,7 +61,7 @@ export class Grid {
     this.canvas = h('div', { class: 'grid-canvas', role: 'presentation' }, this.head, this.body);
     this.element = h('div', {
       class: 'grid', role: 'grid', 'aria-label': options.label, 'aria-multiselectable': 'true',
-      'aria-rowcount': model.rowCount + 1, 'aria-colcount': model.columnCount + 1,
+      'aria-rowcount': model.rowCount + 1, 'aria-colcount': model.slots.length + 1,
     }, this.canvas);
     this.empty = h('p', { class: 'grid-empty', text: options.empty ?? emptyText(result), hidden: model.rowCount > 0 });
     this.body.append(this.empty);
@@ -78,6 +79,9 @@ export class Grid {
   #fit() {
     const { model } = this;
     const height = this.#rowHeight();
+    const { stuck } = model;
+    model.stick(this.element.clientWidth);
+    if (stuck !== model.stuck) this.render(true);
     if (height === model.rowHeight) return this.schedule();
     const top = this.offset / model.rowHeight;
     model.rowHeight = height;
@@ -91,6 +95,7 @@ export class Grid {
   #resized() {
     const { model } = this;
     this.element.style.setProperty('--row', `${model.rowHeight}px`);
+    model.stick(this.element.clientWidth);
     this.canvas.style.width = `${model.width}px`;
     this.body.style.height = `${Math.max(model.height, model.rowCount ? 0 : 80)}px`;
     this.corner.style.width = `${model.numberWidth}px`;
@@ -100,7 +105,7 @@ export class Grid {
   grew(renew = true) {
     const { model } = this;
     const { width } = model;
-    const first = model.columnAt(this.element.scrollLeft + model.numberWidth);
+    const first = model.columnAt(this.element.scrollLeft + model.stuckWidth);
     const left = model.left(first);
     model.grew();
     this.empty.hidden = model.rowCount > 0;
@@ -186,8 +191,8 @@ export class Grid {
     const { model, element } = this;
     const first = Math.max(0, Math.floor(this.offset / model.rowHeight) - SPARE_ROWS);
     const last = Math.min(model.rowCount - 1, Math.ceil((this.offset + this.view) / model.rowHeight) + SPARE_ROWS);
-    const left = Math.max(0, model.columnAt(element.scrollLeft + model.numberWidth) - SPARE_COLUMNS);
-    const right = Math.min(model.columnCount - 1, model.columnAt(element.scrollLeft + element.clientWidth) + SPARE_COLUMNS);
+    const left = Math.max(model.stuck, model.slotAt(element.scrollLeft + model.stuckWidth) - SPARE_COLUMNS);
+    const right = Math.min(model.slots.length - 1, model.slotAt(element.scrollLeft + element.clientWidth) + SPARE_COLUMNS);
     return { first, last, left, right };
   }
 
@@ -197,7 +202,8 @@ export class Grid {
     const range = this.#visible();
     const sideways = renew || range.left !== this.#range.left || range.right !== this.#range.right;
     this.#range = range;
-    const columns = within(range.left, range.right, this.model.active.column);
+    const { slots, stuck, active } = this.model;
+    const columns = new Set([...slots.slice(0, stuck), ...slots.slice(range.left, range.right + 1), active.column]);
     if (sideways) this.#renderHead(columns, renew);
     this.#renderRows(range, columns, sideways, renew);
     this.options.onSight?.(range.first, range.last);
@@ -267,10 +273,17 @@ export class Grid {
     return cell;
   }
 
+  /** Puts a cell or header in its slot; frozen ones stand beside each other, in their order. */
   #placeCell(cell, column) {
-    cell.setAttribute('aria-colindex', column + 2);
-    cell.style.left = `${this.model.left(column)}px`;
-    cell.style.width = `${this.model.widths[column]}px`;
+    const { model } = this;
+    const slot = model.slotOf(column);
+    cell.setAttribute('aria-colindex', slot + 2);
+    cell.style.left = `${model.left(column)}px`;
+    cell.style.width = `${model.widths[column]}px`;
+    const isStuck = slot < model.stuck;
+    cell.style.order = isStuck ? String(slot + 1) : '';
+    cell.toggleAttribute('data-stuck', isStuck);
+    cell.toggleAttribute('data-edge', slot === model.stuck - 1);
   }
 
   #fillCell(cell, place, column) {
@@ -324,7 +337,7 @@ export class Grid {
   }
 
   #addHeader(column) {
-    const header = h('div', { class: 'grid-header', role: 'columnheader', tabindex: -1, 'aria-colindex': column + 2 });
+    const header = h('div', { class: 'grid-header', role: 'columnheader', tabindex: -1 });
     this.#headers.set(column, header);
     header.append(h('span', { class: 'grid-name' }), h('span', { class: 'grid-sort', 'aria-hidden': 'true' }), h('span', { class: 'grid-resizer', 'aria-hidden': 'true' }));
     this.head.append(header);
@@ -332,11 +345,10 @@ export class Grid {
   }
 
   #fillHeader(header, column) {
-    const { result, sortKeys, kinds, widths } = this.model;
+    const { result, sortKeys, kinds } = this.model;
     const at = sortKeys.findIndex((key) => key.column === column);
     const key = sortKeys[at];
-    header.style.left = `${this.model.left(column)}px`;
-    header.style.width = `${widths[column]}px`;
+    this.#placeCell(header, column);
     header.classList.toggle('numeric', kinds[column] === 'number');
     header.title = `${result.columns[column]}\n${result.types[column] ?? ''}`;
     if (key) header.setAttribute('aria-sort', key.descending ? 'descending' : 'ascending');
@@ -357,21 +369,23 @@ export class Grid {
   }
 
   #markHead() {
-    const { active, selection, span } = this.model;
+    const { active, rectangle, span } = this.model;
     for (const [column, header] of this.#headers) {
       header.tabIndex = active.row < 0 && column === active.column ? 0 : -1;
       const whole = span === 'columns' || span === 'all';
-      header.classList.toggle('selected', whole && column >= selection.left && column <= selection.right);
+      const slot = this.model.slotOf(column);
+      header.classList.toggle('selected', whole && slot >= rectangle.left && slot <= rectangle.right);
     }
   }
 
   #markRow(place, row) {
-    const { active, selection } = this.model;
-    const inside = place >= selection.top && place <= selection.bottom;
+    const { active, rectangle } = this.model;
+    const inside = place >= rectangle.top && place <= rectangle.bottom;
     row.element.classList.toggle('current', place === active.row);
     row.number.classList.toggle('selected', inside && this.model.span !== 'columns');
     for (const [column, cell] of row.cells) {
-      const selected = inside && column >= selection.left && column <= selection.right;
+      const slot = this.model.slotOf(column);
+      const selected = inside && slot >= rectangle.left && slot <= rectangle.right;
       const isActive = place === active.row && column === active.column;
       const name = `grid-cell${selected ? ' selected' : ''}${isActive ? ' active' : ''}`;
       if (cell.className === name) continue;
@@ -425,8 +439,8 @@ export class Grid {
       if (top < this.offset) this.offset = top;
       else if (top + model.rowHeight > this.offset + this.view) this.offset = top + model.rowHeight - this.view;
     }
-    if (span === 'rows' || span === 'all') return;
-    const [left, right] = [model.left(column) - model.numberWidth, model.left(column) + model.widths[column]];
+    if (span === 'rows' || span === 'all' || model.slotOf(column) < model.stuck) return;
+    const [left, right] = [model.left(column) - model.stuckWidth, model.left(column) + model.widths[column]];
     if (left < element.scrollLeft) element.scrollLeft = left;
     else if (right > element.scrollLeft + element.clientWidth) element.scrollLeft = Math.min(left, right - element.clientWidth);
   }
@@ -434,7 +448,8 @@ export class Grid {
   /** The cell at a point of the window, clamped to the grid. */
   positionAt(x, y) {
     const box = this.element.getBoundingClientRect();
-    const column = this.model.columnAt(x - box.left + this.element.scrollLeft);
+    const inside = x - box.left;
+    const column = this.model.columnAt(inside < this.model.stuckWidth ? inside : inside + this.element.scrollLeft);
     const row = Math.floor((y - box.top - this.head.offsetHeight + this.offset) / this.model.rowHeight);
     return { row: Math.min(Math.max(0, row), this.model.rowCount - 1), column };
   }
@@ -480,16 +495,35 @@ export class Grid {
     this.render(true);
   }
 
-  /** Widths and order that a person set, kept for results of the same statement. */
-  get arrangement() {
-    const { widths, sized, sortKeys, result } = this.model;
-    return { columns: result.columns.join('\n'), sized: [...sized].map((column) => [column, widths[column]]), sortKeys };
+  /** Hides, moves and freezes columns. @param {import('./gridmodel.js').Layout} layout */
+  arrange(layout) {
+    this.options.onMove?.();
+    this.model.arrange(layout);
+    this.element.setAttribute('aria-colcount', String(this.model.slots.length + 1));
+    this.#resized();
+    this.render(true);
+    this.mark();
+    this.options.onArranged?.();
   }
 
-  set arrangement({ columns, sized, sortKeys }) {
+  /** Shows columns that are hidden. @param {number[]} columns */
+  show(columns) {
+    const { layout } = this.model;
+    const hidden = layout.hidden.filter((column) => !columns.includes(column));
+    if (hidden.length < layout.hidden.length) this.arrange({ ...layout, hidden });
+  }
+
+  /** Widths, order and columns as a person set them, kept for results of the same statement. */
+  get arrangement() {
+    const { widths, sized, sortKeys, layout, result } = this.model;
+    return { columns: result.columns.join('\n'), sized: [...sized].map((column) => [column, widths[column]]), sortKeys, layout };
+  }
+
+  set arrangement({ columns, sized, sortKeys, layout }) {
     if (columns !== this.model.result.columns.join('\n')) return;
     for (const [column, width] of sized) this.resizeColumn(column, width);
     this.model.sortKeys = sortKeys;
+    this.arrange(layout);
   }
 
   /** Highlights a text in all cells; an empty text removes the highlight. */
@@ -499,7 +533,7 @@ export class Grid {
   }
 }
 
-/** The numbers from `first` to `last`, plus the one that must stay. */
+/** The places from `first` to `last`, plus the one that must stay. */
 function within(first, last, also) {
   const numbers = new Set();
   for (let i = first; i <= last; i += 1) numbers.add(i);

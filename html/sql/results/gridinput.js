@@ -70,7 +70,8 @@ function moveByKey(grid, event, { row, column }) {
 
 function target(grid, event, row, column) {
   const far = command(event);
-  const { rowCount, columnCount } = grid.model;
+  const { rowCount, slots } = grid.model;
+  const [first, end] = [slots[0], slots[slots.length - 1]];
   const page = row < 0 ? 0 : grid.pageRows;
   switch (event.key) {
     case 'ArrowUp':
@@ -78,17 +79,17 @@ function target(grid, event, row, column) {
     case 'ArrowDown':
       return { row: far ? rowCount - 1 : row + 1, column };
     case 'ArrowLeft':
-      return { row, column: far ? 0 : column - 1 };
+      return { row, column: far ? first : grid.model.next(column, -1) };
     case 'ArrowRight':
-      return { row, column: far ? columnCount - 1 : column + 1 };
+      return { row, column: far ? end : grid.model.next(column, 1) };
     case 'Home':
-      return { row: far ? 0 : row, column: 0 };
+      return { row: far ? 0 : row, column: first };
     case 'End':
       if (far && grid.options.toEnd && grid.model.goesOn) {
         grid.options.toEnd();
-        return { row, column: columnCount - 1 };
+        return { row, column: end };
       }
-      return { row: far ? rowCount - 1 : row, column: columnCount - 1 };
+      return { row: far ? rowCount - 1 : row, column: end };
     case 'PageUp':
       return { row: Math.max(0, row - page), column };
     case 'PageDown':
@@ -114,7 +115,7 @@ function partAt(grid, event) {
   const hit = event.target.closest?.('.grid-resizer, .grid-cell, .grid-number, .grid-header, .grid-corner');
   if (!hit || !grid.element.contains(hit)) return null;
   const kind = [...hit.classList].find((name) => name.startsWith('grid-')).slice(5);
-  const column = Number(hit.closest('[aria-colindex]').getAttribute('aria-colindex')) - 2;
+  const column = grid.model.slots[Number(hit.closest('[aria-colindex]').getAttribute('aria-colindex')) - 2];
   const row = Number(hit.closest('[role="row"]').getAttribute('aria-rowindex')) - 2;
   return { kind, row, column };
 }
@@ -181,7 +182,7 @@ function onClick(grid, event) {
   const { kind, row, column } = part;
   if (kind === 'corner') grid.moveTo(grid.model.active, { span: 'all', focus: true });
   if (kind === 'header') onHeaderClick(grid, event, column);
-  if (kind === 'number' && event.pointerType === 'touch') grid.moveTo({ row, column: 0 }, { span: 'rows', focus: true });
+  if (kind === 'number' && event.pointerType === 'touch') grid.moveTo({ row, column: grid.model.slots[0] }, { span: 'rows', focus: true });
   if (kind === 'cell') onCellClick(grid, event, { row, column });
 }
 
