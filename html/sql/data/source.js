@@ -58,7 +58,7 @@ export class TableRows extends ResultSet {
     this.sql = wholeSql(this.source);
     /** The time zone that a file of INSERTs is written in: UTC, in which no hour comes twice, if the same rows are found in it. */
     this.insertZone = dependsOnZone(filters, free, schema.columns) ? timeZone : '+00:00';
-    this.pager = new Pager((range) => this.#fetch(range), { byCursor: this.source.order.byCursor, onChange });
+    this.pager = new Pager((range) => this.#fetch(range), { byCursor: this.source.order.byCursor, columns: names.length, onChange });
   }
 
   /** The rows that widths of columns are chosen by. @override @returns {any[][]} */

@@ -343,7 +343,9 @@ export class Editing {
 
   #reveal(id, column = this.#sheet.shown?.grid.model.active.column ?? 0) {
     const row = this.#sheet.placeOf(id);
-    if (row >= 0) this.#sheet.shown?.grid.moveTo({ row, column }, { focus: true });
+    if (row < 0) return;
+    this.#sheet.shown?.grid.show([column]);
+    this.#sheet.shown?.grid.moveTo({ row, column }, { focus: true });
   }
 
   // The clipboard.

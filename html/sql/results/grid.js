@@ -45,9 +45,9 @@ export class Grid {
    *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void,
    *   onRow?: (row: HTMLElement, number: HTMLElement, place: number) => void, onMove?: () => void,
    *   onKey?: (event: KeyboardEvent, at: Position) => boolean, onArranged?: () => void, onHeaderMenu?: (header: HTMLElement, column: number) => void,
-   *   onColumns?: () => void}} options
+   *   onShift?: (column: number, by: number) => void}} options
    *   `rowHeight`: of now, in pixels; asked again when the size of the grid changes; `toEnd`: who finds the last row, where not all are known; `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`, `onRow`: add to what was drawn; `onMove`: the active
-   *   cell is about to be another; `onKey`: takes a key in a cell before the grid does
+   *   cell is about to be another; `onKey`: takes a key in a cell before the grid does; `onShift`: moves a column
    */
   constructor(result, options) {
     this.options = options;
@@ -457,8 +457,12 @@ export class Grid {
   // Sorting and searching.
 
   /** Sorts by a column, as after a click on its header. */
-  async sortBy(column, adding) {
-    const keys = this.model.nextKeys(column, adding);
+  sortBy(column, adding) {
+    return this.sortWith(this.model.nextKeys(column, adding));
+  }
+
+  /** @param {{column: number, descending: boolean}[]} keys */
+  async sortWith(keys) {
     if (this.options.sort) return this.options.sort(keys);
     return this.#sort(keys);
   }
@@ -498,12 +502,19 @@ export class Grid {
   /** Hides, moves and freezes columns. @param {import('./gridmodel.js').Layout} layout */
   arrange(layout) {
     this.options.onMove?.();
+    const isFocused = this.element.contains(document.activeElement);
     this.model.arrange(layout);
     this.element.setAttribute('aria-colcount', String(this.model.slots.length + 1));
     this.#resized();
     this.render(true);
     this.mark();
+    if (isFocused) this.focus();
     this.options.onArranged?.();
+  }
+
+  /** Asks the result area for the list of columns. */
+  openColumns() {
+    this.element.dispatchEvent(new CustomEvent('open-columns', { bubbles: true }));
   }
 
   /** Shows columns that are hidden. @param {number[]} columns */

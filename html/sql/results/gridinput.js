@@ -21,14 +21,21 @@ export function listen(grid) {
   element.addEventListener('wheel', (event) => onWheel(grid, event), { passive: false });
 }
 
+/** Time that a finger rests on a header until its menu opens, in milliseconds. */
+const LONG_PRESS_MS = 500;
+
 const command = (event) => event.ctrlKey || event.metaKey;
+
+const isMenuKey = ({ key, shiftKey }) => (key === 'F10' && shiftKey) || key === 'ContextMenu';
 
 // Keyboard.
 
 function onKey(grid, event) {
   if (event.isComposing) return;
   const { active } = grid.model;
-  const handled = active.row < 0 ? onHeaderKey(grid, event, active.column) : onCellKey(grid, event, active);
+  const isJump = command(event) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === 'g';
+  if (isJump) grid.openColumns();
+  const handled = isJump || (active.row < 0 ? onHeaderKey(grid, event, active.column) : onCellKey(grid, event, active));
   if (handled || moveByKey(grid, event, active)) {
     event.preventDefault();
     event.stopPropagation();
@@ -37,7 +44,9 @@ function onKey(grid, event) {
 
 function onHeaderKey(grid, event, column) {
   const { widths } = grid.model;
-  if (event.altKey && event.key === 'ArrowLeft') grid.resizeColumn(column, widths[column] - RESIZE_STEP);
+  if (event.altKey && event.shiftKey && event.key.startsWith('Arrow')) grid.options.onShift?.(column, { ArrowLeft: -1, ArrowRight: 1 }[event.key] ?? 0);
+  else if (isMenuKey(event)) grid.options.onHeaderMenu?.(grid.activeElement, column);
+  else if (event.altKey && event.key === 'ArrowLeft') grid.resizeColumn(column, widths[column] - RESIZE_STEP);
   else if (event.altKey && event.key === 'ArrowRight') grid.resizeColumn(column, widths[column] + RESIZE_STEP);
   else if (event.altKey && event.key === 'Enter') grid.fitColumn(column);
   else if (event.key === 'Enter' || (event.key === ' ' && !command(event))) grid.sortBy(column, event.shiftKey);
@@ -53,7 +62,7 @@ function onCellKey(grid, event, active) {
   else if (key === 'Enter' && !command(event)) grid.options.onOpen?.(active, true);
   else if (key === ' ' && event.shiftKey) grid.moveTo(active, { span: 'rows' });
   else if (key === ' ' && command(event)) grid.moveTo(active, { span: 'columns' });
-  else if ((key === 'F10' && event.shiftKey) || key === 'ContextMenu') grid.options.onMenu?.(grid.activeElement);
+  else if (isMenuKey(event)) grid.options.onMenu?.(grid.activeElement);
   else return false;
   return true;
 }
@@ -105,6 +114,7 @@ function onPress(grid, event) {
   if (event.button !== 0) return;
   const part = partAt(grid, event);
   if (part?.kind === 'resizer') return startResize(grid, event, part.column);
+  if (event.pointerType === 'touch' && part?.kind === 'header') return startLongPress(grid, event, part.column);
   if (event.pointerType === 'touch' || !part) return undefined; // a finger scrolls; its tap arrives as a click
   if (part.kind === 'cell' || part.kind === 'number') startSelecting(grid, event, part);
   return undefined;
@@ -209,10 +219,40 @@ function onDouble(grid, event) {
 
 function onMenu(grid, event) {
   const part = partAt(grid, event);
+  if (part?.kind === 'header' || part?.kind === 'resizer') {
+    event.preventDefault();
+    if (event.pointerType !== 'touch') openHeaderMenu(grid, part.column);
+  }
   if (part?.kind !== 'cell') return;
   event.preventDefault();
   if (!grid.model.isSelected(part.row, part.column)) grid.moveTo({ row: part.row, column: part.column }, { focus: true });
   grid.options.onMenu?.(grid.activeElement);
+}
+
+/** A header within selected columns keeps them selected. */
+function openHeaderMenu(grid, column) {
+  const { model } = grid;
+  if (model.active.row >= 0 || model.span !== 'columns' || !model.isSelected(0, column)) grid.moveTo({ row: -1, column }, { focus: true });
+  const header = grid.element.querySelector(`.grid-header[aria-colindex="${model.slotOf(column) + 2}"]`);
+  if (header) grid.options.onHeaderMenu?.(header, column);
+}
+
+/** Opens the menu of a header on which a finger rests; the tap does not sort then. */
+function startLongPress(grid, start, column) {
+  const stop = (event) => event.stopPropagation();
+  const timer = setTimeout(() => {
+    addEventListener('click', stop, true);
+    openHeaderMenu(grid, column);
+  }, LONG_PRESS_MS);
+  const end = () => {
+    clearTimeout(timer);
+    setTimeout(() => removeEventListener('click', stop, true)); // behind the click of this press
+    for (const name of ['pointerup', 'pointercancel']) removeEventListener(name, end);
+    removeEventListener('pointermove', move);
+  };
+  const move = (event) => { if (Math.hypot(event.clientX - start.clientX, event.clientY - start.clientY) > CLICK_SLACK) end(); };
+  addEventListener('pointermove', move);
+  for (const name of ['pointerup', 'pointercancel']) addEventListener(name, end);
 }
 
 /** Scrolls by unscaled pixels if the scroll position is scaled. A wheel would skip rows otherwise. */

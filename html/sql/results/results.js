@@ -91,11 +91,12 @@ class ResultArea {
     this.tabs = new Tabs(() => this.#tabChanged());
     const tool = (name, label, key, run) => h('button', {
       type: 'button', class: 'button quiet small', data: { tool: name }, title: key ? `${label} (${key})` : label, 'aria-label': label,
-      'aria-haspopup': name === 'copy' || name === 'download' ? 'dialog' : null, on: { click: (event) => run(event.currentTarget) },
+      'aria-haspopup': ['copy', 'download', 'column'].includes(name) ? 'dialog' : null, on: { click: (event) => run(event.currentTarget) },
     }, icon(name), h('span', { class: 'tool-label', text: label }));
     this.tools = h('div', { class: 'results-tools', role: 'toolbar', 'aria-label': 'Result' },
       tool('columns', 'Side by side', 'shows another result beside this one', (button) => this.#split(button)),
       tool('pin', 'Pin', 'keeps this result when the next statement runs', () => this.#pin()),
+      tool('column', 'Columns', 'Ctrl+G in the rows', (button) => this.#view?.openColumns?.(button)),
       tool('search', 'Find', 'F3', () => this.find()),
       tool('copy', 'Copy', '', (button) => this.#view?.copying?.openPanel(button)),
       tool('download', 'Export', '', () => this.#export()));
@@ -104,6 +105,7 @@ class ResultArea {
     this.element = h('div', { class: 'results' },
       h('div', { class: 'results-bar' }, this.tabs.list, this.tools), this.busy, this.tabs.panels,
       this.line.element);
+    this.element.addEventListener('open-columns', () => query(this.tools, '[data-tool="column"]')?.click());
     this.#host.append(this.element);
     this.tabs.add('home', { title: 'Results', element: this.#deps.welcome(), rank: RANK.result });
     this.tabs.add('chart', { title: 'Chart', icon: 'chart', element: this.chartHost, rank: RANK.chart, onShow: () => this.#showChart() });
@@ -253,6 +255,9 @@ class ResultArea {
     this.#views.set(id, view);
     const before = this.#arranged.get(result.sql);
     if (before) view.arrange(before, !this.#isLive);
+    // Another statement may have an order of its own.
+    const alike = !before && [...this.#arranged.values()].find(({ columns }) => columns === view.arrangement.columns);
+    if (alike) view.arrange({ ...alike, sortKeys: [] }, false);
     this.tabs.add(id, {
       title, hint: result.sql.slice(0, NAME_SOURCE), element: view.element, rank: RANK.result, count: Number(result.count).toLocaleString('en'),
       onShow: () => { this.#chartOf(result); view.grid.schedule(); },
