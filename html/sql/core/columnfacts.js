@@ -17,7 +17,7 @@ const TOLD = 200;
 const STRIDE = 256;
 
 /**
- * What there is to know of the values, as pairs of label and text.
+ * Figures about the values, as pairs of label and text.
  * @param {Iterable<any>} values
  * @param {string} type of the column
  * @param {AbortSignal} [signal]

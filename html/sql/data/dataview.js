@@ -95,9 +95,9 @@ export class DataView {
     return {};
   }
 
-  /** @param {HTMLElement} button */
-  openColumns(button) {
-    return this.#view?.openColumns(button);
+  /** @param {HTMLElement} button @param {boolean} [byKey] */
+  openColumns(button, byKey) {
+    return this.#view?.openColumns(button, byKey);
   }
 
   /** Describes the pending changes; empty if there are none. */

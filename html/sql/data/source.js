@@ -76,6 +76,11 @@ export class TableRows extends ResultSet {
     return this.#keys.has(this.columns[column]);
   }
 
+  /** The statement for some columns alone, as they stand. @param {number[]} columns */
+  sqlOf(columns) {
+    return wholeSql({ ...this.source, columns: columns.map((column) => this.source.columns[column]) });
+  }
+
   /** Rows above those of the table: new ones. */
   get extra() {
     return this.edits?.extraCount ?? 0;

@@ -14,9 +14,10 @@ const MOST_LISTED = 300;
  * @param {HTMLElement} button
  * @param {import('./grid.js').Grid} grid
  * @param {Announce} announce
+ * @param {import('../../common/popup.js').Back} [back]
  */
-export function openColumnList(button, grid, announce) {
-  openPanel(button, 'Columns', (close) => new ColumnList(grid, announce, close).nodes, grid.activeElement ?? button);
+export function openColumnList(button, grid, announce, back) {
+  openPanel(button, 'Columns', (close) => new ColumnList(grid, announce, close).nodes, back);
 }
 
 class ColumnList {
@@ -102,7 +103,7 @@ class ColumnList {
       h('span', { text: name }), h('span', { class: 'dim', text: (this.#grid.model.result.types[column] ?? '').toLowerCase() }));
     const pin = iconButton('pin', `Freeze ${name}`, () => this.#arrange(freeze(this.#layout, [column], !isFrozen), column), { tabindex, 'aria-pressed': String(isFrozen), data: { part: 'pin' } });
     const handle = h('span', { class: 'column-handle', 'aria-hidden': 'true', title: 'Drag to move (Alt+↑, Alt+↓)', on: { pointerdown: (event) => this.#drag(event, column) } }, icon('menu'));
-    return h('li', { data: { column }, class: away.has(column) ? 'away' : null }, handle, box, go, pin);
+    return h('li', { data: { column }, class: away.has(column) ? 'away' : null }, handle, h('label', { class: 'column-box' }, box), go, pin);
   }
 
   /** @param {import('./gridmodel.js').Layout} layout @param {number} [current] */

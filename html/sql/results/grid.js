@@ -45,9 +45,9 @@ export class Grid {
    *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void,
    *   onRow?: (row: HTMLElement, number: HTMLElement, place: number) => void, onMove?: () => void,
    *   onKey?: (event: KeyboardEvent, at: Position) => boolean, onArranged?: () => void, onHeaderMenu?: (header: HTMLElement, column: number) => void,
-   *   onShift?: (column: number, by: number) => void}} options
+   *   onRearrange?: (how: (columns: typeof import('./columns.js'), layout: import('./gridmodel.js').Layout) => import('./gridmodel.js').Layout) => void}} options
    *   `rowHeight`: of now, in pixels; asked again when the size of the grid changes; `toEnd`: who finds the last row, where not all are known; `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`, `onRow`: add to what was drawn; `onMove`: the active
-   *   cell is about to be another; `onKey`: takes a key in a cell before the grid does; `onShift`: moves a column
+   *   cell is about to be another; `onKey`: takes a key in a cell before the grid does; `onRearrange`: moves columns by what the module can do
    */
   constructor(result, options) {
     this.options = options;
@@ -509,7 +509,12 @@ export class Grid {
     this.render(true);
     this.mark();
     if (isFocused) this.focus();
+    this.options.onActive?.(this.model.active);
     this.options.onArranged?.();
+  }
+
+  get isConnected() {
+    return this.element.isConnected;
   }
 
   /** Asks the result area for the list of columns. */

@@ -21,6 +21,9 @@ export function listen(grid) {
   element.addEventListener('wheel', (event) => onWheel(grid, event), { passive: false });
 }
 
+/** Space at the sides of the grid in which a dragged column scrolls it, and by how much, in pixels. */
+const EDGE = 24;
+
 /** Time that a finger rests on a header until its menu opens, in milliseconds. */
 const LONG_PRESS_MS = 500;
 
@@ -44,7 +47,7 @@ function onKey(grid, event) {
 
 function onHeaderKey(grid, event, column) {
   const { widths } = grid.model;
-  if (event.altKey && event.shiftKey && event.key.startsWith('Arrow')) grid.options.onShift?.(column, { ArrowLeft: -1, ArrowRight: 1 }[event.key] ?? 0);
+  if (event.altKey && event.shiftKey && event.key.startsWith('Arrow')) grid.options.onRearrange?.(({ shift }, layout) => shift(layout, column, { ArrowLeft: -1, ArrowRight: 1 }[event.key] ?? 0));
   else if (isMenuKey(event)) grid.options.onHeaderMenu?.(grid.activeElement, column);
   else if (event.altKey && event.key === 'ArrowLeft') grid.resizeColumn(column, widths[column] - RESIZE_STEP);
   else if (event.altKey && event.key === 'ArrowRight') grid.resizeColumn(column, widths[column] + RESIZE_STEP);
@@ -117,6 +120,7 @@ function onPress(grid, event) {
   if (event.pointerType === 'touch' && part?.kind === 'header') return startLongPress(grid, event, part.column);
   if (event.pointerType === 'touch' || !part) return undefined; // a finger scrolls; its tap arrives as a click
   if (part.kind === 'cell' || part.kind === 'number') startSelecting(grid, event, part);
+  if (part.kind === 'header') startMoving(grid, event, part.column);
   return undefined;
 }
 
@@ -142,8 +146,43 @@ function startSelecting(grid, event, { kind, row, column }) {
   });
 }
 
+/** Moves a column to where its header is dropped; without a move it is a click. */
+function startMoving(grid, start, column) {
+  start.preventDefault(); // no text selection; a click brings the focus
+  const { element, model, head } = grid;
+  const mark = document.createElement('div');
+  mark.className = 'grid-drop';
+  /** @type {{column: number, behind: boolean}|null} */
+  let to = null;
+  drag(grid, start, ({ clientX, clientY }) => {
+    const box = element.getBoundingClientRect();
+    if (clientX > box.right - EDGE) element.scrollLeft += EDGE;
+    else if (clientX < box.left + model.stuckWidth + EDGE && model.slotOf(column) >= model.stuck) element.scrollLeft -= EDGE;
+    const target = grid.positionAt(clientX, clientY).column;
+    const isStuck = model.slotOf(target) < model.stuck;
+    const left = model.left(target) + (isStuck ? element.scrollLeft : 0);
+    to = { column: target, behind: clientX - box.left + element.scrollLeft > left + model.widths[target] / 2 };
+    mark.style.left = `${left + (to.behind ? model.widths[target] : 0)}px`;
+    head.append(mark);
+  }, (type) => {
+    mark.remove();
+    if (!to) return;
+    swallowClick();
+    const { column: beside, behind } = to;
+    if (type === 'pointerup') grid.options.onRearrange?.(({ place }, layout) => place(layout, column, beside, behind));
+  });
+}
+
+const stop = (event) => event.stopPropagation();
+
+/** The release of what was dragged or held is no click. */
+function swallowClick() {
+  addEventListener('click', stop, true);
+  setTimeout(() => removeEventListener('click', stop, true));
+}
+
 /** Follows the pointer until it is released; outside the grid it scrolls one step a frame. */
-function drag(grid, start, onMove) {
+function drag(grid, start, onMove, onEnd = (_type) => {}) {
   /** @type {PointerEvent|null} */
   let last = null;
   let frame = 0;
@@ -160,10 +199,11 @@ function drag(grid, start, onMove) {
     if (last || far) last = event;
     if (last && !frame) frame = requestAnimationFrame(step);
   };
-  const end = () => {
+  const end = ({ type }) => {
     cancelAnimationFrame(frame);
     for (const name of ['pointerup', 'pointercancel', 'blur']) removeEventListener(name, end);
     removeEventListener('pointermove', move);
+    onEnd(type);
   };
   addEventListener('pointermove', move);
   for (const name of ['pointerup', 'pointercancel', 'blur']) addEventListener(name, end);
@@ -239,14 +279,14 @@ function openHeaderMenu(grid, column) {
 
 /** Opens the menu of a header on which a finger rests; the tap does not sort then. */
 function startLongPress(grid, start, column) {
-  const stop = (event) => event.stopPropagation();
+  let isOpen = false;
   const timer = setTimeout(() => {
-    addEventListener('click', stop, true);
+    isOpen = true;
     openHeaderMenu(grid, column);
   }, LONG_PRESS_MS);
   const end = () => {
     clearTimeout(timer);
-    setTimeout(() => removeEventListener('click', stop, true)); // behind the click of this press
+    if (isOpen) swallowClick();
     for (const name of ['pointerup', 'pointercancel']) removeEventListener(name, end);
     removeEventListener('pointermove', move);
   };

@@ -307,7 +307,7 @@ export class GridModel {
     return { top: Math.max(0, top), bottom: last, left, right, empty: last < 0 };
   }
 
-  /** What is selected. @returns {Area} */
+  /** The selected rows and columns. @returns {Area} */
   get selection() {
     const { top, bottom, left, right, empty } = this.rectangle;
     return { top, bottom, columns: this.slots.slice(left, right + 1), empty };

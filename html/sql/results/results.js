@@ -105,7 +105,7 @@ class ResultArea {
     this.element = h('div', { class: 'results' },
       h('div', { class: 'results-bar' }, this.tabs.list, this.tools), this.busy, this.tabs.panels,
       this.line.element);
-    this.element.addEventListener('open-columns', () => query(this.tools, '[data-tool="column"]')?.click());
+    this.element.addEventListener('open-columns', () => this.#view?.openColumns?.(query(this.tools, '[data-tool="column"]'), true));
     this.#host.append(this.element);
     this.tabs.add('home', { title: 'Results', element: this.#deps.welcome(), rank: RANK.result });
     this.tabs.add('chart', { title: 'Chart', icon: 'chart', element: this.chartHost, rank: RANK.chart, onShow: () => this.#showChart() });

@@ -53,7 +53,10 @@ export class ResultView {
         arranged?.(this.grid.model.layout);
       },
       onHeaderMenu: (header, column) => this.#openHeaderMenu(header, column),
-      onShift: (column, by) => this.#shift(column, by),
+      onRearrange: async (how) => {
+        const module = await this.#load(import('./columns.js'));
+        if (module) this.grid.arrange(how(module, this.grid.model.layout));
+      },
       ...grid,
     });
     listen(this.grid);
@@ -106,21 +109,16 @@ export class ResultView {
 
   // Columns.
 
-  /** The list of all columns. @param {HTMLElement} button under which it opens */
-  async openColumns(button) {
+  /** The list of all columns. @param {HTMLElement} button under which it opens @param {boolean} [byKey] whether the grid gets the focus back */
+  async openColumns(button, byKey = false) {
     const module = await this.#load(import('./columnlist.js'));
-    module?.openColumnList(button, this.grid, this.#announce);
+    module?.openColumnList(button, this.grid, this.#announce, byKey ? this.grid : button);
   }
 
   async #openHeaderMenu(header, column) {
     const module = await this.#load(import('./headermenu.js'));
     const copy = () => this.copying.copy('tsv', { ...this.grid.model.everything, columns: [column] }, true);
     module?.openHeaderMenu(this.grid, header, column, { notify: this.#notify, copy, facts: () => this.#facts(column), filter: this.#filter });
-  }
-
-  async #shift(column, by) {
-    const module = await this.#load(import('./columns.js'));
-    if (module) this.grid.arrange(module.shift(this.grid.model.layout, column, by));
   }
 
   async #facts(column) {
