@@ -6,7 +6,7 @@
 import { ask } from '../ask.js';
 import { shortest } from '../core/binary.js';
 import { ResultSet } from '../core/resultset.js';
-import { countSql, isShortened, keyOf, orderOf, pageSql, selection, wholeSql } from './browse.js';
+import { countSql, factsSql, isShortened, keyOf, orderOf, pageSql, selection, wholeSql } from './browse.js';
 import { dependsOnZone, whereSql } from './filters.js';
 import { Pager } from './pager.js';
 import { momentsOf, quoteText } from './values.js';
@@ -132,6 +132,14 @@ export class TableRows extends ResultSet {
   async total(signal = this.#abort.signal) {
     const { rows } = await ask(this.#api, { sql: countSql(this.source), db: this.source.db, timeZone: this.timeZone, signal });
     return String(rows[0]?.[0] ?? '');
+  }
+
+  /** Figures about a column over all rows, as pairs of label and text. @param {number} column @param {AbortSignal} signal @returns {Promise<[string, string][]>} */
+  async facts(column, signal) {
+    const { db, columns } = this.source;
+    const { rows: [figures] } = await ask(this.#api, { sql: factsSql(this.source, columns[column]), db, timeZone: this.timeZone, signal });
+    const labels = ['Rows', 'NULL', 'Different values', 'Smallest', 'Largest', 'Sum', 'Mean'];
+    return labels.flatMap((label, i) => (figures[i] === null ? [] : [[label, i < 3 ? Number(figures[i]).toLocaleString('en') : String(figures[i])]]));
   }
 
   /** Nobody looks at it any more. */

@@ -16,6 +16,9 @@ import { Tabs } from './tabs.js';
 /** Results of one run that are kept; each holds its rows. */
 const MAX_RESULTS = 100;
 
+/** Columns that need no list in a narrow window. */
+const FEW_COLUMNS = 6;
+
 /** Names of columns that a plan comes in. */
 const PLAN_COLUMNS = /^(?:explain|analyze|select_type)/i;
 
@@ -255,9 +258,9 @@ class ResultArea {
     this.#views.set(id, view);
     const before = this.#arranged.get(result.sql);
     if (before) view.arrange(before, !this.#isLive);
-    // Another statement may have an order of its own.
+    // Another statement has widths and an order of its own.
     const alike = !before && [...this.#arranged.values()].find(({ columns }) => columns === view.arrangement.columns);
-    if (alike) view.arrange({ ...alike, sortKeys: [] }, false);
+    if (alike) view.arrange({ ...alike, sized: [], sortKeys: [] }, false);
     this.tabs.add(id, {
       title, hint: result.sql.slice(0, NAME_SOURCE), element: view.element, rank: RANK.result, count: Number(result.count).toLocaleString('en'),
       onShow: () => { this.#chartOf(result); view.grid.schedule(); },
@@ -467,6 +470,8 @@ class ResultArea {
       split.hidden = !this.tabs.isSplit && !this.#others.length;
       split.setAttribute('aria-pressed', String(this.tabs.isSplit));
     }
+    // On a phone the tabs need its place more, unless there are many columns.
+    query(this.tools, '[data-tool="column"]')?.toggleAttribute('data-few', (this.#view?.grid?.model.columnCount ?? 0) <= FEW_COLUMNS);
     query(this.tools, '[data-tool="pin"]')?.setAttribute('aria-pressed', String(Boolean(this.#view?.pinned)));
     this.element.classList.toggle('looking', this.tabs.active?.startsWith('other-') ?? false);
     this.#frame();

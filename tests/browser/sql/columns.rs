@@ -359,7 +359,7 @@ fn an_export_has_all_columns_or_those_in_sight() {
         body.contains("SELECT `note`, `id`, `name`, `zip`\\nFROM"),
         "{body}"
     );
-    // What a statement gives is exported whole.
+    // The result of a statement is exported whole.
     client.run("SELECT * FROM person");
     choose(&client, "city", "Hide");
     page.click(".results-tools text=Export");
@@ -392,6 +392,47 @@ fn a_header_tells_the_statistics_of_its_column() {
         assert!(facts.contains(part), "no {part} in {facts}");
     }
     page.assert_accessible("statistics");
+}
+
+#[test]
+fn the_statistics_of_a_table_are_asked_of_the_server_for_all_rows() {
+    let client = Client::open(
+        "columns_all",
+        "CREATE TABLE t (id INT PRIMARY KEY, price DECIMAL(30,2), doc LONGTEXT, day DATE); INSERT INTO t SELECT seq, IF(seq % 10, seq, NULL), 'x', '2024-01-01' + INTERVAL seq % 7 DAY FROM seq_1_to_20000",
+    );
+    let page = &client.page;
+    open_data(&client, "t");
+    page.click(".data-condition input");
+    page.type_text("id > 10000");
+    page.press("Enter");
+    page.wait_for("eyes.cells()[0]?.[0] === '10001' && !eyes.first('.data[aria-busy]')");
+    let facts = |column: &str| {
+        choose(&client, column, "Statistics");
+        page.wait_for("eyes.first('.column-facts + p')?.textContent.startsWith('Only part')");
+        page.click("dialog text=All rows");
+        page.wait_for("eyes.first('.column-facts + p')?.textContent.startsWith('Over all rows')");
+        let facts = client.text(".column-facts").replace('\n', " ");
+        page.press("Escape");
+        page.wait_for("!document.querySelector('dialog')");
+        facts
+    };
+    let price = facts("price");
+    for part in [
+        "Rows 10,000",
+        "NULL 1,000",
+        "Different values 9,000",
+        "Smallest 10001.00",
+        "Largest 19999.00",
+        "Sum 135000000.00",
+    ] {
+        assert!(price.contains(part), "no {part} in {price}");
+    }
+    let day = facts("day");
+    assert!(
+        day.contains("Different values 7") && day.contains("Largest 2024-01-07"),
+        "{day}"
+    );
+    assert_eq!(facts("doc"), "Rows 10,000 NULL 0");
 }
 
 #[test]
