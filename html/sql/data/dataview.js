@@ -356,6 +356,7 @@ export class DataView {
 
   #cell(cell, at) {
     const [link] = this.#linksAt(at);
+    cell.toggleAttribute('data-link', Boolean(link)); // :has() would cost each scroll some milliseconds
     if (!link) return;
     const stop = (event) => event.stopPropagation();
     cell.append(h('button', {

@@ -471,7 +471,7 @@ class ResultArea {
       split.setAttribute('aria-pressed', String(this.tabs.isSplit));
     }
     // On a phone the tabs need its place more, unless there are many columns.
-    query(this.tools, '[data-tool="column"]')?.toggleAttribute('data-few', (this.#view?.grid?.model.columnCount ?? 0) <= FEW_COLUMNS);
+    query(this.tools, '[data-tool="column"]')?.toggleAttribute('data-few', isOfRun(this.tabs.active) && (this.#view?.grid?.model.columnCount ?? 0) <= FEW_COLUMNS);
     query(this.tools, '[data-tool="pin"]')?.setAttribute('aria-pressed', String(Boolean(this.#view?.pinned)));
     this.element.classList.toggle('looking', this.tabs.active?.startsWith('other-') ?? false);
     this.#frame();
