@@ -255,8 +255,9 @@ export class DataView {
     // A click on a long value shows it; Enter and a double click change it.
     view.grid.options.onOpen = (at, byKey, byClick) => { if (byClick || !this.#editing?.begin(at)) open?.(at, byKey); };
     view.element.classList.add('filtered');
-    fill(this.host, view.element);
+    // Before it is in the document: the top of the rows is not what is looked at.
     view.grid.arrange(this.#layouts.read(db, table, names));
+    fill(this.host, view.element);
     this.#view = view;
     return view;
   }
