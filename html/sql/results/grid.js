@@ -26,7 +26,7 @@ export function rowHeight() {
 
 /** A grid of one result. */
 export class Grid {
-  #rows = new Map(); // place → { element, number, cells: Map(column → cell), awaited }
+  #rows = new Map(); // place → { element, number, cells: Map(column → cell), awaited, late }
   #headers = new Map();
   #range = { first: 0, last: -1, left: 0, right: -1 };
   #frame = 0;
@@ -189,11 +189,13 @@ export class Grid {
 
   #visible() {
     const { model, element } = this;
-    const first = Math.max(0, Math.floor(this.offset / model.rowHeight) - SPARE_ROWS);
-    const last = Math.min(model.rowCount - 1, Math.ceil((this.offset + this.view) / model.rowHeight) + SPARE_ROWS);
+    const top = Math.floor(this.offset / model.rowHeight);
+    const bottom = Math.ceil((this.offset + this.view) / model.rowHeight);
+    const first = Math.max(0, top - SPARE_ROWS);
+    const last = Math.min(model.rowCount - 1, bottom + SPARE_ROWS);
     const left = Math.max(model.stuck, model.slotAt(element.scrollLeft + model.stuckWidth) - SPARE_COLUMNS);
     const right = Math.min(model.slots.length - 1, model.slotAt(element.scrollLeft + element.clientWidth) + SPARE_COLUMNS);
-    return { first, last, left, right };
+    return { top, bottom, first, last, left, right };
   }
 
   /** Brings the document in line with the window. `renew` fills every cell anew. */
@@ -210,17 +212,22 @@ export class Grid {
   }
 
   /** Rows that left the window come back with other content: moving an element is dearer than filling it. */
-  #renderRows({ first, last }, columns, sideways, renew) {
-    const places = within(first, last, this.model.active.row);
+  #renderRows({ top, bottom, first, last }, columns, sideways, renew) {
+    const { active } = this.model;
+    const places = within(first, last, active.row);
     const free = [...this.#rows.keys()].filter((place) => !places.has(place));
     const base = this.model.scaled ? this.element.scrollTop - this.offset : 0;
     for (const place of places) {
       const known = this.#rows.get(place);
       const row = known ?? this.#takeRow(place, free);
       row.element.style.transform = `translateY(${base + place * this.model.rowHeight}px)`;
-      if (!known || sideways) this.#fillRow(place, row, columns, renew, !known);
+      // Rows out of sight get their columns in the next frame: all at once would take this one too long.
+      const waits = Boolean(known) && sideways && !renew && place !== active.row && (place < top || place > bottom);
+      if (!waits && (!known || sideways || row.late)) this.#fillRow(place, row, columns, renew, !known);
+      row.late = waits;
     }
     for (const place of free) this.#drop(place);
+    if ([...this.#rows.values()].some(({ late }) => late)) this.schedule();
   }
 
   #takeRow(place, free) {
@@ -239,7 +246,7 @@ export class Grid {
     const element = h('div', { class: 'grid-row', role: 'row' }, number);
     element.style.height = `${this.model.rowHeight}px`;
     this.body.append(element);
-    return { element, number, cells: new Map(), awaited: false };
+    return { element, number, cells: new Map(), awaited: false, late: false };
   }
 
   #drop(place) {
