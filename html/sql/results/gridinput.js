@@ -166,7 +166,7 @@ function startMoving(grid, start, column) {
     head.append(mark);
   }, (type) => {
     mark.remove();
-    if (!to) return;
+    if (!to || to.column === column) return; // a click with an unsteady hand
     swallowClick();
     const { column: beside, behind } = to;
     if (type === 'pointerup') grid.options.onRearrange?.(({ place }, layout) => place(layout, column, beside, behind));
@@ -200,6 +200,7 @@ function drag(grid, start, onMove, onEnd = (_type) => {}) {
     if (last && !frame) frame = requestAnimationFrame(step);
   };
   const end = ({ type }) => {
+    if (frame && last && type === 'pointerup') onMove(last); // a quick one ends before its frame
     cancelAnimationFrame(frame);
     for (const name of ['pointerup', 'pointercancel', 'blur']) removeEventListener(name, end);
     removeEventListener('pointermove', move);
