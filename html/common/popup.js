@@ -5,7 +5,9 @@ import { h, query } from './dom.js';
 const EDGE = 8;
 const GAP = 4;
 
-/** @type {{button: HTMLElement, element: HTMLElement, back: HTMLElement}|null} */
+/** @typedef {{isConnected: boolean, focus: () => void}} Back gets the focus back */
+
+/** @type {{button: HTMLElement, element: HTMLElement, back: Back}|null} */
 let current = null;
 
 /**
@@ -13,7 +15,7 @@ let current = null;
  * @param {HTMLElement} button
  * @param {HTMLElement} element
  * @param {'left'|'right'} [side] of the button, with which it is aligned
- * @param {HTMLElement} [back] gets the focus back
+ * @param {Back} [back]
  * @returns {boolean} whether it was opened
  */
 export function openPopup(button, element, side = 'left', back = button) {
@@ -36,7 +38,7 @@ export function openPopup(button, element, side = 'left', back = button) {
  * @param {HTMLElement} button
  * @param {string} label
  * @param {(close: () => void) => Node[]} build gets the function that closes the panel
- * @param {HTMLElement} [back] gets the focus back
+ * @param {Back} [back]
  */
 export function openPanel(button, label, build, back = button) {
   const panel = h('div', { class: 'menu panel', role: 'dialog', 'aria-modal': 'false', 'aria-label': label }, build(() => closePopup(true)));

@@ -281,6 +281,29 @@ test('wide rows come in smaller pages', async () => {
   assert.ok(pager.held < 2000, `${pager.held}`);
 });
 
+test('a page of a table with many columns has 20,000 values at most, and each row is seen once', async () => {
+  for (const columns of [120, 4096]) {
+    const asked = [];
+    const total = 700;
+    const pager = new Pager(async ({ limit, after, until, offset }) => {
+      asked.push(limit);
+      const from = (after?.[0] ?? 0) + offset;
+      const to = Math.min(from + limit, total, until?.[0] ?? total);
+      return { rows: Array.from({ length: to - from }, (_, i) => [from + i + 1]), last: to > from ? [to] : null };
+    }, { byCursor: true, columns });
+    await pager.need(0, 20);
+    await pager.jump(total);
+    assert.equal(pager.rowCount, total);
+    await pager.need(total - 20, total - 1);
+    assert.equal(pager.row(total - 1)?.[0], total);
+    for (let place = 0; place < total; place += 3) {
+      await pager.need(place, Math.min(place + 20, total - 1));
+      assert.equal(pager.row(place)?.[0], place + 1);
+    }
+    assert.ok(asked.every((limit) => limit * columns <= 20_000), `${columns}: ${asked}`);
+  }
+});
+
 test('all columns are named in the statement that is shown', () => {
   assert.equal(wholeSql(sourceOf(ids, [], 'id > 1')), 'SELECT `id`, `name`\nFROM `d`.`t`\nWHERE id > 1\nORDER BY `id`');
 });

@@ -1,6 +1,8 @@
 import { ResultSet } from '../../html/sql/core/resultset.js';
 import { layOutJson } from '../../html/sql/core/json.js';
 import { Panes } from '../../html/sql/results/panes.js';
+import * as columns from '../../html/sql/results/columns.js';
+import { factsOf } from '../../html/sql/core/columnfacts.js';
 import { GridModel } from '../../html/sql/results/gridmodel.js';
 import { assert, test } from './shim.mjs';
 
@@ -41,12 +43,12 @@ test('a selection is one rectangle, whole rows and columns included', () => {
   const model = small();
   model.moveTo({ row: 2, column: 1 });
   model.moveTo({ row: 1, column: 0 }, { extend: true });
-  assert.deepEqual(model.selection, { top: 1, bottom: 2, left: 0, right: 1, empty: false });
+  assert.deepEqual(model.selection, { top: 1, bottom: 2, columns: [0, 1], empty: false });
   assert.deepEqual([...model.tableOf(model.selection).rows], [[1, 'y'], [2, 'z'.repeat(300)]]);
   model.moveTo({ row: 1, column: 1 }, { span: 'rows' });
-  assert.deepEqual(model.selection, { top: 1, bottom: 1, left: 0, right: 2, empty: false });
+  assert.deepEqual(model.selection, { top: 1, bottom: 1, columns: [0, 1, 2], empty: false });
   model.moveTo({ row: -1, column: 1 }, { span: 'columns' });
-  assert.deepEqual(model.selection, { top: 0, bottom: 2, left: 1, right: 1, empty: false });
+  assert.deepEqual(model.selection, { top: 0, bottom: 2, columns: [1], empty: false });
   model.moveTo({ row: -1, column: 1 });
   assert.equal(model.selection.empty, true);
   model.moveTo({ row: 99, column: 99 });
@@ -108,6 +110,7 @@ test('numbers and keys that come later are shown whole, what a person sized and 
   assert.ok(model.widths[0] >= 13 * 7, String(model.widths[0]));
   assert.deepEqual([model.widths[1], model.widths[2]], [before[1], before[2]]);
   model.result.isKey = (column) => column === 1;
+  Object.defineProperty(model.result, 'latest', { configurable: true, value: [...model.result.latest] });
   model.grew();
   assert.ok(model.widths[1] >= 40 * 7, 'a key of text');
   Object.defineProperty(model.result, 'latest', { value: [[1, 'x', 1]] });
@@ -142,4 +145,93 @@ test('two results stand side by side until one of them goes', () => {
   panes.lay('a', 'b');
   panes.end();
   assert.deepEqual(panes.ids, []);
+});
+
+test('hidden, moved and frozen columns have slots, and what is selected goes by these', () => {
+  const model = modelOf([[1, 'x', '0x00', 2], [3, 'y', null, 4]], ['a', 'b', 'c', 'd'], ['INT', 'VARCHAR', 'BLOB', 'INT']);
+  model.moveTo({ row: 0, column: 1 });
+  model.arrange({ order: [3, 0, 1, 2], hidden: [1], frozen: [2] });
+  assert.deepEqual(model.slots, [2, 3, 0]);
+  assert.deepEqual([model.slotOf(0), model.slotOf(1), model.frozen], [2, -1, 1]);
+  assert.equal(model.active.column, 2, 'the next that is shown');
+  assert.deepEqual([model.next(2, 1), model.next(0, 1), model.next(2, -9)], [3, 0, 2]);
+  assert.equal(model.left(3), model.left(2) + model.widths[2]);
+  assert.equal(model.columnAt(model.left(0) + 1), 0);
+  model.moveTo({ row: 0, column: 3 });
+  model.moveTo({ row: 1, column: 0 }, { extend: true });
+  assert.deepEqual(model.selection.columns, [3, 0]);
+  assert.deepEqual([...model.tableOf(model.selection).rows], [[2, 1], [4, 3]]);
+  assert.equal(model.isSelected(1, 2), false);
+  assert.equal(model.isSelected(1, 0), true);
+  assert.deepEqual(model.tableOf(model.everything).columns, ['c', 'd', 'a']);
+});
+
+test('frozen columns stay in sight as far as they leave half of the window', () => {
+  const model = modelOf([[1, 'x', 2]]);
+  model.arrange({ order: [0, 1, 2], hidden: [], frozen: [0, 1] });
+  for (const column of [0, 1]) model.resize(column, 200);
+  for (const [width, stuck] of [[1200, 2], [700, 1], [400, 0], [0, 0]]) {
+    model.stick(width);
+    assert.equal(model.stuck, stuck, `${width}`);
+  }
+  for (const column of [0, 1]) model.resize(column, 40);
+  model.stick(400);
+  assert.equal(model.stuck, 1, 'one at most in a narrow window');
+});
+
+test('columns are hidden, moved, frozen; one stays visible', () => {
+  const { freeze, freezeUpTo, hide, isPlain, place, plainLayout, sequence, shift, show } = columns;
+  const plain = plainLayout(4);
+  assert.ok(isPlain(plain));
+  assert.deepEqual(hide(plain, [1, 2]).hidden, [1, 2]);
+  assert.deepEqual(hide(hide(plain, [0]), [1, 2, 3]).hidden, [0, 2, 3]);
+  assert.deepEqual(show(hide(plain, [1, 2]), [1]).hidden, [2]);
+  assert.deepEqual(shift(hide(plain, [1]), 0, 1).order, [1, 2, 0, 3], 'past the hidden one');
+  assert.deepEqual(shift(hide(plain, [1]), 0, 1, true).order, [1, 0, 2, 3]);
+  assert.deepEqual(shift(plain, 3, -9).order, [3, 0, 1, 2]);
+  assert.equal(shift(plain, 0, -1), plain);
+  const frozen = freezeUpTo(hide(plain, [0]), 2);
+  assert.deepEqual(frozen.frozen, [1, 2]);
+  assert.deepEqual(sequence(freeze(plain, [3], true)), [3, 0, 1, 2]);
+  assert.ok(isPlain(freeze(freeze(plain, [3], true), [3], false)), 'back where it was');
+  const joined = place(freezeUpTo(plain, 1), 3, 0, true);
+  assert.deepEqual([sequence(joined), joined.frozen], [[0, 3, 1, 2], [0, 1, 3]]);
+  assert.deepEqual(place(freezeUpTo(plain, 1), 0, 2, false).frozen, [1]);
+});
+
+test('the columns of a table are kept by name, those of 300 tables', () => {
+  const held = new Map();
+  const store = { read: (name) => held.get(name) ?? null, write: (name, value) => { held.set(name, JSON.parse(JSON.stringify(value))); return true; } };
+  const kept = new columns.KeptLayouts(store);
+  const names = ['id', 'name', 'city'];
+  const layout = { order: [2, 0, 1], hidden: [0], frozen: [1] };
+  kept.write('shop', 'person', names, layout);
+  assert.deepEqual(kept.read('shop', 'person', names), layout);
+  assert.ok(columns.isPlain(kept.read('other', 'person', names)));
+  // Another column came behind the first, and one went.
+  assert.deepEqual(kept.read('shop', 'person', ['id', 'age', 'name']), { order: [0, 1, 2], hidden: [0], frozen: [2] });
+  assert.deepEqual(kept.read('shop', 'person', ['id']).hidden, [], 'one is visible');
+  for (let i = 0; i < 299; i += 1) kept.write('shop', `t${i}`, names, layout);
+  assert.deepEqual(kept.read('shop', 'person', names), layout);
+  kept.write('shop', 'last', names, layout);
+  assert.ok(columns.isPlain(kept.read('shop', 'person', names)), 'the oldest is forgotten');
+  kept.write('shop', 'last', names, columns.plainLayout(3));
+  assert.equal(held.get('columns').length, 299);
+  for (const broken of ['x', [['y']], [[1, { order: [1], hidden: [], frozen: [] }]], [null]]) {
+    held.set('columns', broken);
+    assert.ok(columns.isPlain(kept.read('shop', 'person', names)));
+  }
+});
+
+test('figures about a column: numbers as numbers, digit for digit', async () => {
+  const of = async (values, type) => Object.fromEntries(await factsOf(values, type));
+  const numbers = await of(['9.50', '100.00', null, '100.00', '12345678901234567890.25', '12345678901234567890.5'], 'DECIMAL(30,2)');
+  assert.equal(numbers.Rows, '6');
+  assert.equal(numbers.NULL, '1 (16.7 %)');
+  assert.equal(numbers['Different values'], '4');
+  assert.equal(numbers.Smallest, '9.50');
+  assert.equal(numbers.Largest, '12345678901234567890.5');
+  const texts = await of(['b', '', 'a10', 'a9'], 'VARCHAR(9)');
+  assert.deepEqual([texts['Empty text'], texts.Smallest, texts.Largest, texts.Length, texts.Mean], ['1', '', 'b', '0 to 3 characters', undefined]);
+  assert.deepEqual(Object.keys(await of([], 'INT')), ['Rows', 'NULL', 'Different values']);
 });

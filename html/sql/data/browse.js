@@ -3,6 +3,7 @@
  * @module
  */
 
+import { isBinaryKind, kindOf } from '../core/types.js';
 import { isTimestamp, literal, momentSql, quoteName, wayOf } from './values.js';
 
 /**
@@ -150,6 +151,17 @@ export function wholeSql(source) {
 /** @param {Source} source */
 export function countSql(source) {
   return `SELECT COUNT(*) AS \`rows\`${from(source)}${whereOf([source.where])}`;
+}
+
+/** Figures about all rows of a column; of long and binary values only their number. @param {Source} source @param {Column} column */
+export function factsSql(source, column) {
+  const name = quoteName(column.name);
+  const kind = kindOf(column.type);
+  const figures = ['COUNT(*)', `COUNT(*) - COUNT(${name})`];
+  if (isBinaryKind(kind) || kind === 'json' || /text\b/i.test(column.type)) figures.push('NULL', 'NULL', 'NULL', 'NULL', 'NULL');
+  else if (kind === 'number') figures.push(`COUNT(DISTINCT ${name})`, `MIN(${name})`, `MAX(${name})`, `SUM(${name})`, `AVG(${name})`);
+  else figures.push(`COUNT(DISTINCT ${name})`, `MIN(${name})`, `MAX(${name})`, 'NULL', 'NULL');
+  return `SELECT ${figures.map((figure, i) => `${figure} AS f${i}`).join(', ')}${from(source)}${whereOf([source.where])}`;
 }
 
 const from = ({ db, table }) => `\nFROM ${quoteName(db)}.${quoteName(table)}`;

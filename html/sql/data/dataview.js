@@ -6,6 +6,7 @@
 import { keepClear } from '../../common/announce.js';
 import { fill, h, icon, loadStyle } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
+import { KeptLayouts } from '../results/columns.js';
 import { rowHeight } from '../results/grid.js';
 import { ResultView } from '../results/resultview.js';
 import { DataBar, emptyText } from './databar.js';
@@ -28,12 +29,13 @@ const LOW = '(max-height: 420px)';
  * @typedef {Place & {schema: any, rows: TableRows}} Stop on the way back, with the rows that were looked at
  * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
  *   announce: Announce, completing: Pick<import('./whereeditor.js').Source, 'catalogue'|'version'|'enabled'>, onTitle: (title: string) => void, readOnly: () => boolean, zone: () => string,
- *   fill: (db: string, table: string) => Promise<boolean>, transactions: () => string[]}} Deps `transactions`: tabs that have one open; `fill`: imports a file into the table; true where it wrote
+ *   fill: (db: string, table: string) => Promise<boolean>, store: ConstructorParameters<typeof KeptLayouts>[0], transactions: () => string[]}} Deps `transactions`: tabs that have one open; `fill`: imports a file into the table; true where it wrote
  */
 
 /** The content of a data tab. What Find, Copy and Export of the result area need of a ResultView, it has too. */
 export class DataView {
   #deps;
+  #layouts;
   /** @type {Place} */ #place;
   /** @type {Stop[]} */ #trail = [];
   /** @type {ResultView|null} */ #view = null;
@@ -52,6 +54,7 @@ export class DataView {
   /** @param {string} db @param {string} table @param {Deps} deps @param {Place} [kept] what was looked at before */
   constructor(db, table, deps, kept) {
     this.#deps = deps;
+    this.#layouts = new KeptLayouts(deps.store);
     this.#place = { db, table, filters: kept?.filters.filter(({ op }) => OPERATORS.includes(op)) ?? [], free: kept?.free ?? '', sort: kept?.sort ?? [] };
     this.#bar = new DataBar({
       back: (steps) => this.back(steps),
@@ -90,6 +93,11 @@ export class DataView {
 
   get run() {
     return {};
+  }
+
+  /** @param {HTMLElement} button @param {boolean} [byKey] */
+  openColumns(button, byKey) {
+    return this.#view?.openColumns(button, byKey);
   }
 
   /** Describes the pending changes; empty if there are none. */
@@ -221,9 +229,13 @@ export class DataView {
 
   #makeView() {
     const { notify, announce } = this.#deps;
+    const { db, table } = this.#place;
+    const names = this.#schema.columns.map(({ name }) => name);
     this.#view?.dispose();
     const view = new ResultView(/** @type {any} */ (this.#rows), {
       title: this.#place.table, run: {}, notify, announce, schemaOf: this.#deps.schema, menu: (at) => this.#menu(at),
+      filter: (column) => this.#filterOfActive(column),
+      arranged: (layout) => this.#layouts.write(db, table, names, layout),
       grid: {
         label: `Rows of ${this.#place.table}`,
         // A finger hits a link only in a row that is high enough.
@@ -243,6 +255,8 @@ export class DataView {
     // A click on a long value shows it; Enter and a double click change it.
     view.grid.options.onOpen = (at, byKey, byClick) => { if (byClick || !this.#editing?.begin(at)) open?.(at, byKey); };
     view.element.classList.add('filtered');
+    // Before it is in the document: the top of the rows is not what is looked at.
+    view.grid.arrange(this.#layouts.read(db, table, names));
     fill(this.host, view.element);
     this.#view = view;
     return view;
@@ -343,6 +357,7 @@ export class DataView {
 
   #cell(cell, at) {
     const [link] = this.#linksAt(at);
+    cell.toggleAttribute('data-link', Boolean(link)); // :has() would cost each scroll some milliseconds
     if (!link) return;
     const stop = (event) => event.stopPropagation();
     cell.append(h('button', {

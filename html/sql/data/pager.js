@@ -8,6 +8,9 @@ const FIRST_ROWS = 200;
 const MOST_ROWS = 1000;
 const LEAST_ROWS = 20;
 
+/** Values that a page has at most: to read and to measure more of them takes the page longer than a frame or two. */
+const PAGE_CELLS = 20_000;
+
 /** Characters that a page should have at most, and those that all pages kept may have. */
 const PAGE_SIZE = 2_000_000;
 const KEPT_SIZE = 16_000_000;
@@ -36,6 +39,7 @@ export class Pager {
   #fetch;
   #byCursor;
   #onChange;
+  #most;
   #sight = { first: 0, last: 0 };
   /** @type {Promise<void>|null} */ #working = null;
   #ended = false;
@@ -43,9 +47,9 @@ export class Pager {
 
   /**
    * @param {(range: Range) => Promise<Loaded>} fetch
-   * @param {{byCursor: boolean, onChange?: (shifted: boolean) => void}} options `shifted`: rows behind others have another place now
+   * @param {{byCursor: boolean, columns?: number, onChange?: (shifted: boolean) => void}} options `shifted`: rows behind others have another place now
    */
-  constructor(fetch, { byCursor, onChange = () => {} }) {
+  constructor(fetch, { byCursor, columns = 1, onChange = () => {} }) {
     /** The rows that came last. @type {any[][]} */ this.latest = [];
     this.#fetch = async (range) => {
       const loaded = await fetch(range);
@@ -53,6 +57,7 @@ export class Pager {
       return loaded;
     };
     this.#byCursor = byCursor;
+    this.#most = Math.min(MOST_ROWS, Math.max(4, Math.floor(PAGE_CELLS / columns)));
     this.#onChange = onChange;
   }
 
@@ -165,11 +170,12 @@ export class Pager {
    */
   async jump(total) {
     await this.#working;
-    const between = total - this.#rows - TAIL;
+    const tail = Math.min(TAIL, this.#most >> 1);
+    const between = total - this.#rows - tail;
     if (this.#ended || between <= 0) return;
     const end = this.#pages.at(-1);
     const after = end?.last ?? null;
-    const limit = 2 * TAIL;
+    const limit = 2 * tail;
     const { rows, last } = await this.#fetch({ after, until: null, limit, offset: this.#byCursor ? between : this.#rows + between });
     if (!rows.length) return;
     this.#pages.push(gapOf(after, 0, between), { ...pageOf(after, rows, last), skip: between });
@@ -203,7 +209,7 @@ export class Pager {
     }
     const pages = [];
     for (let from = after; ;) {
-      const limit = Math.max(count, LEAST_ROWS);
+      const limit = Math.max(count, Math.min(LEAST_ROWS, this.#most));
       const loaded = await this.#fetch({ after: from, until: last, limit, offset: skip });
       if (loaded.rows.length) pages.push({ ...pageOf(from, loaded.rows, loaded.last), skip });
       if (loaded.rows.length < limit) break;
@@ -233,10 +239,10 @@ export class Pager {
   /** Rows to ask for, by what those so far took. */
   get #limit() {
     const known = this.#pages.filter(({ rows }) => rows);
-    if (!known.length) return FIRST_ROWS;
+    if (!known.length) return Math.min(FIRST_ROWS, this.#most);
     const rows = known.reduce((sum, { count }) => sum + count, 0);
     const size = known.reduce((sum, page) => sum + page.size, 0);
-    return Math.min(MOST_ROWS, Math.max(LEAST_ROWS, Math.floor(PAGE_SIZE / (size / rows + 1))));
+    return Math.min(this.#most, Math.max(LEAST_ROWS, Math.floor(PAGE_SIZE / (size / rows + 1))));
   }
 
   #measure() {

@@ -6,7 +6,7 @@
 import { ask } from '../ask.js';
 import { shortest } from '../core/binary.js';
 import { ResultSet } from '../core/resultset.js';
-import { countSql, isShortened, keyOf, orderOf, pageSql, selection, wholeSql } from './browse.js';
+import { countSql, factsSql, isShortened, keyOf, orderOf, pageSql, selection, wholeSql } from './browse.js';
 import { dependsOnZone, whereSql } from './filters.js';
 import { Pager } from './pager.js';
 import { momentsOf, quoteText } from './values.js';
@@ -58,7 +58,7 @@ export class TableRows extends ResultSet {
     this.sql = wholeSql(this.source);
     /** The time zone that a file of INSERTs is written in: UTC, in which no hour comes twice, if the same rows are found in it. */
     this.insertZone = dependsOnZone(filters, free, schema.columns) ? timeZone : '+00:00';
-    this.pager = new Pager((range) => this.#fetch(range), { byCursor: this.source.order.byCursor, onChange });
+    this.pager = new Pager((range) => this.#fetch(range), { byCursor: this.source.order.byCursor, columns: names.length, onChange });
   }
 
   /** The rows that widths of columns are chosen by. @override @returns {any[][]} */
@@ -74,6 +74,11 @@ export class TableRows extends ResultSet {
   /** @override @param {number} column */
   isKey(column) {
     return this.#keys.has(this.columns[column]);
+  }
+
+  /** The statement for some columns alone, as they stand. @param {number[]} columns */
+  sqlOf(columns) {
+    return wholeSql({ ...this.source, columns: columns.map((column) => this.source.columns[column]) });
   }
 
   /** Rows above those of the table: new ones. */
@@ -127,6 +132,14 @@ export class TableRows extends ResultSet {
   async total(signal = this.#abort.signal) {
     const { rows } = await ask(this.#api, { sql: countSql(this.source), db: this.source.db, timeZone: this.timeZone, signal });
     return String(rows[0]?.[0] ?? '');
+  }
+
+  /** Figures about a column over all rows, as pairs of label and text. @param {number} column @param {AbortSignal} signal @returns {Promise<[string, string][]>} */
+  async facts(column, signal) {
+    const { db, columns } = this.source;
+    const { rows: [figures] } = await ask(this.#api, { sql: factsSql(this.source, columns[column]), db, timeZone: this.timeZone, signal });
+    const labels = ['Rows', 'NULL', 'Different values', 'Smallest', 'Largest', 'Sum', 'Mean'];
+    return labels.flatMap((label, i) => (figures[i] === null ? [] : [[label, i < 3 ? Number(figures[i]).toLocaleString('en') : String(figures[i])]]));
   }
 
   /** Nobody looks at it any more. */

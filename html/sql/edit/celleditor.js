@@ -48,7 +48,7 @@ export class CellEditor {
     const width = Math.max(cell.offsetWidth, LEAST + BUTTON * buttons.filter(Boolean).length);
     this.element.style.width = `${width}px`;
     cell.replaceChildren(this.element);
-    cell.classList.add('editing');
+    for (const one of [cell, cell.parentElement]) one?.classList.add('editing');
     this.#shift(width);
     this.input.focus({ preventScroll: true });
     if (typed === undefined) this.input.select();
@@ -146,7 +146,7 @@ export class CellEditor {
   /** Ends without a word. */
   remove() {
     this.#ended = true;
-    this.cell.classList.remove('editing');
+    for (const one of [this.cell, this.cell.parentElement]) one?.classList.remove('editing');
     this.element.remove();
   }
 }

@@ -198,10 +198,10 @@ export class Editing {
     const grid = this.#sheet.shown?.grid;
     if (!grid || move === '') return;
     const [down, right] = STEPS[move] ?? [0, 0];
-    const { columnCount, rowCount } = grid.model;
-    const over = Math.sign(Math.floor((at.column + right) / columnCount)); // past an end of the row
-    const row = at.row + down + over;
-    const to = row < 0 || row >= rowCount ? at : { row, column: (at.column + right + columnCount) % columnCount };
+    const { slots, rowCount } = grid.model;
+    const slot = grid.model.slotOf(at.column) + right;
+    const row = at.row + down + Math.sign(Math.floor(slot / slots.length)); // past an end of the row
+    const to = row < 0 || row >= rowCount ? at : { row, column: slots[(slot + slots.length) % slots.length] };
     grid.moveTo(to, { focus: true });
   }
 
@@ -343,7 +343,9 @@ export class Editing {
 
   #reveal(id, column = this.#sheet.shown?.grid.model.active.column ?? 0) {
     const row = this.#sheet.placeOf(id);
-    if (row >= 0) this.#sheet.shown?.grid.moveTo({ row, column }, { focus: true });
+    if (row < 0) return;
+    this.#sheet.shown?.grid.show([column]);
+    this.#sheet.shown?.grid.moveTo({ row, column }, { focus: true });
   }
 
   // The clipboard.
@@ -391,7 +393,11 @@ export class Editing {
     const known = this.#copied.of(text);
     const selection = this.#sheet.selection(MOST_CELLS);
     const { kind } = fields[selection.columns[0]] ?? {};
-    const spots = asNew ? newSpots(known ?? cellsOf(text), grid.model.active.column, fields.length) : spotsOf(text, known, selection, { html, takesLines: kind === 'text' || kind === 'json' });
+    const { model } = grid;
+    const slotOf = (column) => model.slotOf(column);
+    const spots = (asNew ? newSpots(known ?? cellsOf(text), slotOf(model.active.column), model.slots.length)
+      : spotsOf(text, known, { places: selection.places, columns: selection.columns.map(slotOf) }, { html, takesLines: kind === 'text' || kind === 'json' })
+    ).map((spot) => ({ ...spot, column: model.slots[spot.column] ?? fields.length })); // next to each other are those that are shown
     const { cells, rows, beyond, left } = this.#sheet.pasted(spots.slice(0, MOST_CELLS), { typed: !known, asNew });
     const ids = changes.set(cells, rows);
     if (ids.length && !cells.length) this.#showAdded(ids);

@@ -78,9 +78,8 @@ export class Sheet {
   /** The places of the selection that are held, and its columns. @param {number} most cells */
   selection(most) {
     const { model } = /** @type {Shown} */ (this.shown).grid;
-    const { top, bottom, left, right, empty } = model.selection;
+    const { top, bottom, columns, empty } = model.selection;
     if (empty || model.active.row < 0) return { places: [], columns: [] };
-    const columns = Array.from({ length: right - left + 1 }, (_, i) => left + i);
     const places = [];
     for (let place = top; place <= bottom && places.length * columns.length < most; place += 1) if (this.target(place)) places.push(place);
     return { places, columns, missing: bottom - top + 1 - places.length };

@@ -70,7 +70,7 @@ export class Copying {
     const { active, selection, everything } = model;
     const areas = [];
     if (!selection.empty && active.row >= 0) {
-      const rows = { ...selection, left: 0, right: model.columnCount - 1 };
+      const rows = { ...selection, columns: model.slots };
       areas.push({ name: cells(selection) === 1 ? 'Cell' : 'Selection', area: selection });
       areas.push({ name: selection.top === selection.bottom ? 'Row' : 'Rows', area: rows });
     }
@@ -129,11 +129,10 @@ export class Copying {
   }
 }
 
-const cells = ({ top, bottom, left, right }) => Math.max(0, bottom - top + 1) * (right - left + 1);
+const cells = ({ top, bottom, columns }) => Math.max(0, bottom - top + 1) * columns.length;
 
-function describe({ top, bottom, left, right, empty }) {
+function describe({ top, bottom, columns: { length: columns }, empty }) {
   const rows = empty ? 0 : bottom - top + 1;
-  const columns = right - left + 1;
   if (rows === 1 && columns === 1) return '1 cell';
   return `${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'} × ${columns} ${columns === 1 ? 'column' : 'columns'}`;
 }

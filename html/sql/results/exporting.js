@@ -13,6 +13,7 @@ import { formatBytes } from '../../common/figures.js';
 import { FORMATS, quoteName, writeTable } from '../core/format.js';
 import { detailsOf, originOf } from '../core/origin.js';
 import { readOnlyRefusal } from '../core/readonly.js';
+import { isPlain, plainLayout } from './columns.js';
 import { csvSigns, readPreference, writePreference } from './preferences.js';
 import { fileName, followDownload, plainName, saveBlob } from './download.js';
 import { pump } from './pump.js';
@@ -73,6 +74,10 @@ class ExportForm {
     this.insertOptions = h('div', {}, h('label', { class: 'export-line' }, h('span', { text: 'Into the table' }), this.table),
       h('p', { class: 'dim', text: 'Generated columns are skipped. The file sets its own character set and SQL mode, so values are restored exactly.' }));
     this.jsonOptions = h('p', { class: 'dim', text: 'Decimals and integers beyond 2⁵³ are strings, so that no digit is lost; JSON values are nested.' });
+    const { layout, slots } = this.#model;
+    this.columns = this.#check('exportColumns', false);
+    this.columnsLine = this.#label(this.columns, slots.length === 1 ? 'Only the visible column' : `Only the ${slots.length} visible columns, in this order`);
+    this.columnsLine.hidden = isPlain(layout);
     this.warning = h('div', { class: 'export-warning', hidden: !this.mayChange },
       icon('warn'),
       h('div', {}, h('p', { text: 'This may change data: exporting runs the statement again, with all its effects.' }),
@@ -91,7 +96,7 @@ class ExportForm {
       h('fieldset', {}, h('legend', { text: 'Rows' }),
         this.#label(this.all, 'All rows', 'runs the statement again without a limit and streams every row'),
         this.#model.holds(this.#model.everything) && this.#label(this.shown, rowCount === 1 ? 'The row shown' : `The ${rowCount.toLocaleString('en')} rows shown`, 'in this order')),
-      this.warning,
+      this.columnsLine, this.warning,
       h('label', { class: 'export-line' }, h('span', { text: 'Format' }), this.format),
       this.csvOptions, this.insertOptions, this.jsonOptions, rounded, this.progress, this.buttons);
     const { delimiter, decimal } = csvSigns();
@@ -165,6 +170,8 @@ class ExportForm {
     this.signs.hidden = !csv;
     this.excel.setAttribute('aria-pressed', String(this.#isForExcel));
     this.safeLine.hidden = !csv || this.all.checked;
+    // The server exports all columns of a statement as it was written.
+    this.columnsLine.hidden = isPlain(this.#model.layout) || (this.all.checked && !this.#model.result.sqlOf);
     this.warning.hidden = !this.mayChange || !this.all.checked;
     this.#showButtons();
   }
@@ -202,13 +209,19 @@ class ExportForm {
     return this.formats[this.format.value].extension;
   }
 
+  /** The columns of the file, by their numbers. */
+  get #chosen() {
+    const { slots, result } = this.#model;
+    return !this.columnsLine.hidden && this.columns.checked ? slots : plainLayout(result.columns.length).order;
+  }
+
   async #request() {
     writePreference('exportNull', this.nullText.value);
     const { result } = this.#model;
     const format = this.format.value;
     const { leaveOut, nested } = await this.#details();
     return {
-      sql: result.sql, db: result.db || this.#run.db, session: this.#run.session, time_zone: format === 'insert' ? result.insertZone : result.timeZone, format, name: this.#called,
+      sql: result.sqlOf?.(this.#chosen) ?? result.sql, db: result.db || this.#run.db, session: this.#run.session, time_zone: format === 'insert' ? result.insertZone : result.timeZone, format, name: this.#called,
       header: this.header.checked, bom: this.bom.checked, null: this.nullText.value,
       ...(format === 'csv' && { delimiter: this.delimiter.value, decimal: this.decimal.value }),
       ...(format === 'insert' && { table: this.table.value || undefined, leave_out: leaveOut }), ...(format.startsWith('json') && { nested }),
@@ -267,7 +280,7 @@ class ExportForm {
   async #saveShown() {
     const format = /** @type {keyof typeof FORMATS} */ (this.format.value);
     const table = {
-      ...this.#model.tableOf(this.#model.everything), ...csvSigns(), header: this.header.checked, nullText: this.nullText.value,
+      ...this.#model.tableOf({ ...this.#model.everything, columns: this.#chosen }), ...csvSigns(), header: this.header.checked, nullText: this.nullText.value,
       safeFormulas: this.safe.checked, name: quoteName(this.table.value || 'table_name'), script: true, ...await this.#details(),
     };
     writePreference('exportNull', this.nullText.value);

@@ -15,9 +15,11 @@ const MAX_FOUND = 10_000;
 /** The bar above a grid. */
 export class FindBar {
   #grid;
-  #found = []; // places: row × columns + column, ascending
+  #found = []; // places: row × slots + slot, ascending
   #at = -1;
   #seen = 0; // rows looked through
+  /** Hidden columns with matches, and their number. @type {Set<number>} */ #away = new Set();
+  #unseen = 0;
   /** @type {AbortController|null} */
   #search = null;
 
@@ -30,7 +32,8 @@ export class FindBar {
       autocomplete: 'off', on: { input: later, keydown: (event) => this.#onKey(event, later) },
     });
     this.count = h('span', { class: 'find-count dim', 'aria-live': 'polite' });
-    this.element = h('div', { class: 'find', role: 'search', hidden: true }, this.input, this.count,
+    this.away = h('button', { type: 'button', class: 'link', hidden: true, title: 'Show the hidden columns that match', on: { click: () => this.#grid.show([...this.#away]) } });
+    this.element = h('div', { class: 'find', role: 'search', hidden: true }, this.input, this.count, this.away,
       iconButton('chevron-up', 'Previous match (Shift+Enter)', () => this.step(-1)),
       iconButton('chevron-down', 'Next match (Enter)', () => this.step(1)),
       iconButton('close', 'Close (Esc)', () => this.close()));
@@ -75,9 +78,10 @@ export class FindBar {
     this.#at = -1;
     this.#grid.highlight(needle);
     this.count.textContent = needle ? '…' : '';
+    this.away.hidden = true;
     if (!needle) return;
     try {
-      ({ found: this.#found, seen: this.#seen } = await places(this.#grid.model, needle, search.signal));
+      ({ found: this.#found, seen: this.#seen, away: this.#away, unseen: this.#unseen } = await places(this.#grid.model, needle, search.signal));
     } catch (cause) {
       if (search.signal.aborted) return;
       throw cause;
@@ -87,7 +91,7 @@ export class FindBar {
 
   #showFirst() {
     const { model } = this.#grid;
-    const here = Math.max(0, model.active.row) * model.columnCount + model.active.column;
+    const here = Math.max(0, model.active.row) * model.slots.length + model.slotOf(model.active.column);
     const next = this.#found.findIndex((place) => place >= here);
     this.#at = this.#found.length ? Math.max(0, next) : -1;
     this.#show();
@@ -106,10 +110,12 @@ export class FindBar {
     const where = this.#grid.model.isWhole ? '' : ` in ${this.#seen.toLocaleString('en')} loaded rows`;
     this.count.title = where && 'Only part of the table is loaded. A column filter or WHERE searches all of it';
     this.count.textContent = total ? `${(this.#at + 1).toLocaleString('en')} of ${total.toLocaleString('en')}${more}${where}` : `no match${where}`;
+    this.away.hidden = this.#unseen === 0;
+    this.away.textContent = `${this.#unseen.toLocaleString('en')}${this.#unseen >= MAX_FOUND ? '+' : ''} in hidden columns: show`;
     if (total === 0) return;
-    const columns = this.#grid.model.columnCount;
+    const { slots } = this.#grid.model;
     const place = this.#found[this.#at];
-    this.#grid.moveTo({ row: Math.floor(place / columns), column: place % columns }, { focus: false });
+    this.#grid.moveTo({ row: Math.floor(place / slots.length), column: slots[place % slots.length] }, { focus: false });
   }
 }
 
@@ -117,16 +123,23 @@ async function places(model, needle, signal) {
   const slicer = new Slicer(signal);
   const found = [];
   let seen = 0;
-  const { rowCount, columnCount } = model;
+  const away = new Set();
+  let unseen = 0;
+  const { rowCount, slots, layout: { hidden } } = model;
+  const matches = (value) => value !== null && value !== undefined && String(value).toLowerCase().includes(needle);
   for (let row = 0; row < rowCount; row += 1) {
     const values = model.row(row) ?? [];
     if (values.length) seen += 1;
-    for (let column = 0; column < columnCount; column += 1) {
-      const value = values[column];
-      if (value !== null && value !== undefined && String(value).toLowerCase().includes(needle)) found.push(row * columnCount + column);
-      if (found.length >= MAX_FOUND) return { found, seen };
+    for (const [slot, column] of slots.entries()) {
+      if (matches(values[column])) found.push(row * slots.length + slot);
+      if (found.length >= MAX_FOUND) return { found, seen, away, unseen };
+    }
+    for (const column of hidden) {
+      if (unseen >= MAX_FOUND || !matches(values[column])) continue;
+      away.add(column);
+      unseen += 1;
     }
     if (slicer.due) await slicer.rest();
   }
-  return { found, seen };
+  return { found, seen, away, unseen };
 }

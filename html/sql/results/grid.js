@@ -26,7 +26,7 @@ export function rowHeight() {
 
 /** A grid of one result. */
 export class Grid {
-  #rows = new Map(); // place → { element, number, cells: Map(column → cell), awaited }
+  #rows = new Map(); // place → { element, number, cells: Map(column → cell), awaited, late }
   #headers = new Map();
   #range = { first: 0, last: -1, left: 0, right: -1 };
   #frame = 0;
@@ -44,9 +44,10 @@ export class Grid {
    *   toEnd?: () => void, sort?: (keys: {column: number, descending: boolean}[]) => Promise<any>, onSight?: (first: number, last: number) => void,
    *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void,
    *   onRow?: (row: HTMLElement, number: HTMLElement, place: number) => void, onMove?: () => void,
-   *   onKey?: (event: KeyboardEvent, at: Position) => boolean}} options
+   *   onKey?: (event: KeyboardEvent, at: Position) => boolean, onArranged?: () => void, onHeaderMenu?: (header: HTMLElement, column: number) => void,
+   *   onRearrange?: (how: (columns: typeof import('./columns.js'), layout: import('./gridmodel.js').Layout) => import('./gridmodel.js').Layout) => void}} options
    *   `rowHeight`: of now, in pixels; asked again when the size of the grid changes; `toEnd`: who finds the last row, where not all are known; `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`, `onRow`: add to what was drawn; `onMove`: the active
-   *   cell is about to be another; `onKey`: takes a key in a cell before the grid does
+   *   cell is about to be another; `onKey`: takes a key in a cell before the grid does; `onRearrange`: moves columns by what the module can do
    */
   constructor(result, options) {
     this.options = options;
@@ -60,7 +61,7 @@ export class Grid {
     this.canvas = h('div', { class: 'grid-canvas', role: 'presentation' }, this.head, this.body);
     this.element = h('div', {
       class: 'grid', role: 'grid', 'aria-label': options.label, 'aria-multiselectable': 'true',
-      'aria-rowcount': model.rowCount + 1, 'aria-colcount': model.columnCount + 1,
+      'aria-rowcount': model.rowCount + 1, 'aria-colcount': model.slots.length + 1,
     }, this.canvas);
     this.empty = h('p', { class: 'grid-empty', text: options.empty ?? emptyText(result), hidden: model.rowCount > 0 });
     this.body.append(this.empty);
@@ -78,6 +79,9 @@ export class Grid {
   #fit() {
     const { model } = this;
     const height = this.#rowHeight();
+    const { stuck } = model;
+    model.stick(this.element.clientWidth);
+    if (stuck !== model.stuck) this.render(true);
     if (height === model.rowHeight) return this.schedule();
     const top = this.offset / model.rowHeight;
     model.rowHeight = height;
@@ -91,6 +95,7 @@ export class Grid {
   #resized() {
     const { model } = this;
     this.element.style.setProperty('--row', `${model.rowHeight}px`);
+    model.stick(this.element.clientWidth);
     this.canvas.style.width = `${model.width}px`;
     this.body.style.height = `${Math.max(model.height, model.rowCount ? 0 : 80)}px`;
     this.corner.style.width = `${model.numberWidth}px`;
@@ -100,7 +105,7 @@ export class Grid {
   grew(renew = true) {
     const { model } = this;
     const { width } = model;
-    const first = model.columnAt(this.element.scrollLeft + model.numberWidth);
+    const first = model.columnAt(this.element.scrollLeft + model.stuckWidth);
     const left = model.left(first);
     model.grew();
     this.empty.hidden = model.rowCount > 0;
@@ -184,11 +189,13 @@ export class Grid {
 
   #visible() {
     const { model, element } = this;
-    const first = Math.max(0, Math.floor(this.offset / model.rowHeight) - SPARE_ROWS);
-    const last = Math.min(model.rowCount - 1, Math.ceil((this.offset + this.view) / model.rowHeight) + SPARE_ROWS);
-    const left = Math.max(0, model.columnAt(element.scrollLeft + model.numberWidth) - SPARE_COLUMNS);
-    const right = Math.min(model.columnCount - 1, model.columnAt(element.scrollLeft + element.clientWidth) + SPARE_COLUMNS);
-    return { first, last, left, right };
+    const top = Math.floor(this.offset / model.rowHeight);
+    const bottom = Math.ceil((this.offset + this.view) / model.rowHeight);
+    const first = Math.max(0, top - SPARE_ROWS);
+    const last = Math.min(model.rowCount - 1, bottom + SPARE_ROWS);
+    const left = Math.max(model.stuck, model.slotAt(element.scrollLeft + model.stuckWidth) - SPARE_COLUMNS);
+    const right = Math.min(model.slots.length - 1, model.slotAt(element.scrollLeft + element.clientWidth) + SPARE_COLUMNS);
+    return { top, bottom, first, last, left, right };
   }
 
   /** Brings the document in line with the window. `renew` fills every cell anew. */
@@ -197,24 +204,30 @@ export class Grid {
     const range = this.#visible();
     const sideways = renew || range.left !== this.#range.left || range.right !== this.#range.right;
     this.#range = range;
-    const columns = within(range.left, range.right, this.model.active.column);
+    const { slots, stuck, active } = this.model;
+    const columns = new Set([...slots.slice(0, stuck), ...slots.slice(range.left, range.right + 1), active.column]);
     if (sideways) this.#renderHead(columns, renew);
     this.#renderRows(range, columns, sideways, renew);
     this.options.onSight?.(range.first, range.last);
   }
 
   /** Rows that left the window come back with other content: moving an element is dearer than filling it. */
-  #renderRows({ first, last }, columns, sideways, renew) {
-    const places = within(first, last, this.model.active.row);
+  #renderRows({ top, bottom, first, last }, columns, sideways, renew) {
+    const { active } = this.model;
+    const places = within(first, last, active.row);
     const free = [...this.#rows.keys()].filter((place) => !places.has(place));
     const base = this.model.scaled ? this.element.scrollTop - this.offset : 0;
     for (const place of places) {
       const known = this.#rows.get(place);
       const row = known ?? this.#takeRow(place, free);
       row.element.style.transform = `translateY(${base + place * this.model.rowHeight}px)`;
-      if (!known || sideways) this.#fillRow(place, row, columns, renew, !known);
+      // Rows out of sight get their columns in the next frame: all at once would take this one too long.
+      const waits = Boolean(known) && sideways && !renew && place !== active.row && (place < top || place > bottom);
+      if (!waits && (!known || sideways || row.late)) this.#fillRow(place, row, columns, renew, !known);
+      row.late = waits;
     }
     for (const place of free) this.#drop(place);
+    if ([...this.#rows.values()].some(({ late }) => late)) this.schedule();
   }
 
   #takeRow(place, free) {
@@ -233,7 +246,7 @@ export class Grid {
     const element = h('div', { class: 'grid-row', role: 'row' }, number);
     element.style.height = `${this.model.rowHeight}px`;
     this.body.append(element);
-    return { element, number, cells: new Map(), awaited: false };
+    return { element, number, cells: new Map(), awaited: false, late: false };
   }
 
   #drop(place) {
@@ -267,10 +280,17 @@ export class Grid {
     return cell;
   }
 
+  /** Puts a cell or header in its slot; frozen ones stand beside each other, in their order. */
   #placeCell(cell, column) {
-    cell.setAttribute('aria-colindex', column + 2);
-    cell.style.left = `${this.model.left(column)}px`;
-    cell.style.width = `${this.model.widths[column]}px`;
+    const { model } = this;
+    const slot = model.slotOf(column);
+    cell.setAttribute('aria-colindex', slot + 2);
+    cell.style.left = `${model.left(column)}px`;
+    cell.style.width = `${model.widths[column]}px`;
+    const isStuck = slot < model.stuck;
+    cell.style.order = isStuck ? String(slot + 1) : '';
+    cell.toggleAttribute('data-stuck', isStuck);
+    cell.toggleAttribute('data-edge', slot === model.stuck - 1);
   }
 
   #fillCell(cell, place, column) {
@@ -324,7 +344,7 @@ export class Grid {
   }
 
   #addHeader(column) {
-    const header = h('div', { class: 'grid-header', role: 'columnheader', tabindex: -1, 'aria-colindex': column + 2 });
+    const header = h('div', { class: 'grid-header', role: 'columnheader', tabindex: -1 });
     this.#headers.set(column, header);
     header.append(h('span', { class: 'grid-name' }), h('span', { class: 'grid-sort', 'aria-hidden': 'true' }), h('span', { class: 'grid-resizer', 'aria-hidden': 'true' }));
     this.head.append(header);
@@ -332,11 +352,10 @@ export class Grid {
   }
 
   #fillHeader(header, column) {
-    const { result, sortKeys, kinds, widths } = this.model;
+    const { result, sortKeys, kinds } = this.model;
     const at = sortKeys.findIndex((key) => key.column === column);
     const key = sortKeys[at];
-    header.style.left = `${this.model.left(column)}px`;
-    header.style.width = `${widths[column]}px`;
+    this.#placeCell(header, column);
     header.classList.toggle('numeric', kinds[column] === 'number');
     header.title = `${result.columns[column]}\n${result.types[column] ?? ''}`;
     if (key) header.setAttribute('aria-sort', key.descending ? 'descending' : 'ascending');
@@ -357,21 +376,23 @@ export class Grid {
   }
 
   #markHead() {
-    const { active, selection, span } = this.model;
+    const { active, rectangle, span } = this.model;
     for (const [column, header] of this.#headers) {
       header.tabIndex = active.row < 0 && column === active.column ? 0 : -1;
       const whole = span === 'columns' || span === 'all';
-      header.classList.toggle('selected', whole && column >= selection.left && column <= selection.right);
+      const slot = this.model.slotOf(column);
+      header.classList.toggle('selected', whole && slot >= rectangle.left && slot <= rectangle.right);
     }
   }
 
   #markRow(place, row) {
-    const { active, selection } = this.model;
-    const inside = place >= selection.top && place <= selection.bottom;
+    const { active, rectangle } = this.model;
+    const inside = place >= rectangle.top && place <= rectangle.bottom;
     row.element.classList.toggle('current', place === active.row);
     row.number.classList.toggle('selected', inside && this.model.span !== 'columns');
     for (const [column, cell] of row.cells) {
-      const selected = inside && column >= selection.left && column <= selection.right;
+      const slot = this.model.slotOf(column);
+      const selected = inside && slot >= rectangle.left && slot <= rectangle.right;
       const isActive = place === active.row && column === active.column;
       const name = `grid-cell${selected ? ' selected' : ''}${isActive ? ' active' : ''}`;
       if (cell.className === name) continue;
@@ -425,8 +446,8 @@ export class Grid {
       if (top < this.offset) this.offset = top;
       else if (top + model.rowHeight > this.offset + this.view) this.offset = top + model.rowHeight - this.view;
     }
-    if (span === 'rows' || span === 'all') return;
-    const [left, right] = [model.left(column) - model.numberWidth, model.left(column) + model.widths[column]];
+    if (span === 'rows' || span === 'all' || model.slotOf(column) < model.stuck) return;
+    const [left, right] = [model.left(column) - model.stuckWidth, model.left(column) + model.widths[column]];
     if (left < element.scrollLeft) element.scrollLeft = left;
     else if (right > element.scrollLeft + element.clientWidth) element.scrollLeft = Math.min(left, right - element.clientWidth);
   }
@@ -434,7 +455,8 @@ export class Grid {
   /** The cell at a point of the window, clamped to the grid. */
   positionAt(x, y) {
     const box = this.element.getBoundingClientRect();
-    const column = this.model.columnAt(x - box.left + this.element.scrollLeft);
+    const inside = x - box.left;
+    const column = this.model.columnAt(inside < this.model.stuckWidth ? inside : inside + this.element.scrollLeft);
     const row = Math.floor((y - box.top - this.head.offsetHeight + this.offset) / this.model.rowHeight);
     return { row: Math.min(Math.max(0, row), this.model.rowCount - 1), column };
   }
@@ -442,8 +464,12 @@ export class Grid {
   // Sorting and searching.
 
   /** Sorts by a column, as after a click on its header. */
-  async sortBy(column, adding) {
-    const keys = this.model.nextKeys(column, adding);
+  sortBy(column, adding) {
+    return this.sortWith(this.model.nextKeys(column, adding));
+  }
+
+  /** @param {{column: number, descending: boolean}[]} keys */
+  async sortWith(keys) {
     if (this.options.sort) return this.options.sort(keys);
     return this.#sort(keys);
   }
@@ -480,16 +506,47 @@ export class Grid {
     this.render(true);
   }
 
-  /** Widths and order that a person set, kept for results of the same statement. */
-  get arrangement() {
-    const { widths, sized, sortKeys, result } = this.model;
-    return { columns: result.columns.join('\n'), sized: [...sized].map((column) => [column, widths[column]]), sortKeys };
+  /** Hides, moves and freezes columns. @param {import('./gridmodel.js').Layout} layout */
+  arrange(layout) {
+    this.options.onMove?.();
+    const isFocused = this.element.contains(document.activeElement);
+    this.model.arrange(layout);
+    this.element.setAttribute('aria-colcount', String(this.model.slots.length + 1));
+    this.#resized();
+    this.render(true);
+    this.mark();
+    if (isFocused) this.focus();
+    this.options.onActive?.(this.model.active);
+    this.options.onArranged?.();
   }
 
-  set arrangement({ columns, sized, sortKeys }) {
+  get isConnected() {
+    return this.element.isConnected;
+  }
+
+  /** Asks the result area for the list of columns. */
+  openColumns() {
+    this.element.dispatchEvent(new CustomEvent('open-columns', { bubbles: true }));
+  }
+
+  /** Shows columns that are hidden. @param {number[]} columns */
+  show(columns) {
+    const { layout } = this.model;
+    const hidden = layout.hidden.filter((column) => !columns.includes(column));
+    if (hidden.length < layout.hidden.length) this.arrange({ ...layout, hidden });
+  }
+
+  /** Widths, order and columns as a person set them, kept for results of the same statement. */
+  get arrangement() {
+    const { widths, sized, sortKeys, layout, result } = this.model;
+    return { columns: result.columns.join('\n'), sized: [...sized].map((column) => [column, widths[column]]), sortKeys, layout };
+  }
+
+  set arrangement({ columns, sized, sortKeys, layout }) {
     if (columns !== this.model.result.columns.join('\n')) return;
     for (const [column, width] of sized) this.resizeColumn(column, width);
     this.model.sortKeys = sortKeys;
+    this.arrange(layout);
   }
 
   /** Highlights a text in all cells; an empty text removes the highlight. */
@@ -499,7 +556,7 @@ export class Grid {
   }
 }
 
-/** The numbers from `first` to `last`, plus the one that must stay. */
+/** The places from `first` to `last`, plus the one that must stay. */
 function within(first, last, also) {
   const numbers = new Set();
   for (let i = first; i <= last; i += 1) numbers.add(i);

@@ -7,8 +7,9 @@ import { widthInCharacters } from '../core/cells.js';
 import { sortRows } from '../core/sort.js';
 import { isBinaryKind, isHex, kindOf } from '../core/types.js';
 
-/** Rows looked at, from all over the result, to choose a column's first width. */
+/** Rows looked at, from all over the result, to choose a column's first width; fewer where there are many columns. */
 const WIDTH_SAMPLE = 100;
+const WIDTH_CELLS = 6000;
 
 /** Rows looked at when a person asks for a column to fit. */
 const FIT_SAMPLE = 2000;
@@ -16,6 +17,9 @@ const FIT_SAMPLE = 2000;
 /** Narrowest and widest column, in pixels. */
 export const MIN_WIDTH = 36;
 const MAX_WIDTH = 4000;
+
+/** Width of a window, in pixels, in which one frozen column at most stays in sight. */
+const NARROW = 480;
 
 /** Padding, border and sort mark of a cell, in pixels. */
 const CELL_EXTRA = 22;
@@ -26,12 +30,23 @@ const CELL_EXTRA = 22;
  */
 const MAX_HEIGHT = 15_000_000;
 
-/** @typedef {{row: number, column: number}} Position `row` is -1 in the header */
+/** @typedef {{row: number, column: number}} Position `row` is -1 in the header; `column` counts those of the result */
+
+/**
+ * @typedef {object} Layout the arrangement of columns, by their numbers in the result
+ * @property {number[]} order all columns
+ * @property {number[]} hidden
+ * @property {number[]} frozen columns that stand first and stay in sight
+ */
+
+/** @typedef {{top: number, bottom: number, columns: number[], empty: boolean}} Area rows, ends included, and columns as they stand */
 
 /** One result as the grid shows it. */
 export class GridModel {
   #charWidth;
-  #lefts = [];
+  /** Left edges, by slot. @type {number[]} */ #lefts = [];
+  /** Slot of each column; -1 where it is hidden. @type {number[]} */ #slotOf = [];
+  /** Rows whose widths were taken note of. @type {any[][]|null} */ #measured = null;
 
   /**
    * @param {import('../core/resultset.js').ResultSet} result
@@ -42,9 +57,14 @@ export class GridModel {
     this.rowHeight = rowHeight;
     this.#charWidth = charWidth;
     this.kinds = result.columns.map((_, i) => kindOf(result.types[i]));
-    this.widths = result.columns.map((_, i) => this.#fit(i, WIDTH_SAMPLE, 40));
+    this.widths = result.columns.map((_, i) => this.#fit(i, this.#sampled, 40));
     /** Columns whose width a person chose. @type {Set<number>} */ this.sized = new Set();
-    this.#measure();
+    /** Columns that are shown, as they stand. @type {number[]} */ this.slots = [];
+    /** Slots that a person froze, and those that stay in sight: as many as there is room for. */
+    this.frozen = 0;
+    this.stuck = 0;
+    /** @type {Layout} */ this.layout = { order: result.columns.map((_, i) => i), hidden: [], frozen: [] };
+    this.#place();
     /** @type {Uint32Array|null} */ this.order = null;
     /** @type {{column: number, descending: boolean}[]} */ this.sortKeys = [];
     /** @type {Position} */ this.active = { row: this.rowCount ? 0 : -1, column: 0 };
@@ -70,7 +90,56 @@ export class GridModel {
     return this.row(row)?.[column] ?? null;
   }
 
+  // Slots: the places of columns on the screen.
+
+  /** @param {Layout} layout shows one column at least */
+  arrange(layout) {
+    this.layout = layout;
+    this.#place();
+    this.active = this.clamp(this.active);
+    this.anchor = this.clamp(this.anchor);
+  }
+
+  #place() {
+    const { order, hidden, frozen } = this.layout;
+    const [away, ahead] = [new Set(hidden), new Set(frozen)];
+    const shown = order.filter((column) => !away.has(column));
+    const first = shown.filter((column) => ahead.has(column));
+    this.slots = [...first, ...shown.filter((column) => !ahead.has(column))];
+    this.frozen = first.length;
+    this.#slotOf = this.widths.map(() => -1);
+    for (const [slot, column] of this.slots.entries()) this.#slotOf[column] = slot;
+    this.#measure();
+  }
+
+  /** Slot of a column; -1 where it is hidden. @param {number} column */
+  slotOf(column) {
+    return this.#slotOf[column] ?? -1;
+  }
+
+  /** The column some slots away; at most the one at the end. @param {number} column @param {number} by */
+  next(column, by) {
+    return this.slots[Math.min(Math.max(this.slotOf(column) + by, 0), this.slots.length - 1)];
+  }
+
+  /** Keeps frozen columns in sight as far as they leave half of the width. @param {number} width of the window, in pixels */
+  stick(width) {
+    const most = width < NARROW ? 1 : this.frozen;
+    let count = 0;
+    while (count < Math.min(most, this.frozen) && this.#lefts[count] + this.widths[this.slots[count]] <= width / 2) count += 1;
+    this.stuck = count;
+  }
+
+  /** Width of what stays in sight: the numbers of rows and frozen columns. */
+  get stuckWidth() {
+    return this.#lefts[this.stuck] ?? this.width;
+  }
+
   // Widths.
+
+  get #sampled() {
+    return Math.max(20, Math.min(WIDTH_SAMPLE, Math.floor(WIDTH_CELLS / this.columnCount)));
+  }
 
   #fit(column, sample, most) {
     const { sample: rows, columns } = this.result;
@@ -98,11 +167,20 @@ export class GridModel {
 
   /** Rows came or went: numbers and keys that came are shown whole. */
   grew() {
-    const { latest, columns } = this.result;
-    const isGrowing = (i) => !this.sized.has(i) && (['number', 'date', 'time'].includes(this.kinds[i]) || this.result.isKey(i));
-    this.widths = this.widths.map((width, i) => (latest.length && isGrowing(i)
-      ? Math.max(width, this.#pixels(widthInCharacters(columns[i], latest.map((row) => row[i]), this.kinds[i]))) : width));
+    const { latest } = this.result;
+    if (latest !== this.#measured) this.widths = this.widths.map((width, i) => this.#widthFor(i, latest, width));
+    this.#measured = latest;
     this.#measure();
+  }
+
+  #widthFor(column, rows, width) {
+    const kind = this.kinds[column];
+    const isPlain = kind === 'number' || kind === 'date' || kind === 'time';
+    if (!rows.length || this.sized.has(column) || !(isPlain || this.result.isKey(column))) return width;
+    let values = rows.map((row) => row[column]);
+    // Of texts without signs the longest is the widest.
+    if (isPlain) values = [values.reduce((longest, value) => (String(value).length > String(longest).length ? value : longest))];
+    return Math.max(width, this.#pixels(widthInCharacters(this.result.columns[column], values, kind)));
   }
 
   /** Takes note of rows that came; true where the column of row numbers became wider. */
@@ -114,13 +192,13 @@ export class GridModel {
 
   /** Makes columns wider that rows which came later need; none becomes narrower. */
   widen() {
-    this.widths = this.widths.map((width, i) => (this.sized.has(i) ? width : Math.max(width, this.#fit(i, WIDTH_SAMPLE, 40))));
+    this.widths = this.widths.map((width, i) => (this.sized.has(i) ? width : Math.max(width, this.#fit(i, this.#sampled, 40))));
     this.#measure();
   }
 
   #measure() {
     let left = this.numberWidth;
-    this.#lefts = this.widths.map((width) => (left += width) - width);
+    this.#lefts = this.slots.map((column) => (left += this.widths[column]) - this.widths[column]);
     this.width = left;
   }
 
@@ -129,19 +207,25 @@ export class GridModel {
     return Math.max(36, Math.ceil(String(this.rowCount).length * this.#charWidth) + 18) + (this.result.signWidth ?? 0);
   }
 
+  /** Distance of a column that is shown from the left edge of the canvas. @param {number} column */
   left(column) {
-    return this.#lefts[column];
+    return this.#lefts[this.slotOf(column)];
   }
 
-  /** The column at a distance from the left edge of the canvas. */
-  columnAt(x) {
-    let [low, high] = [0, this.columnCount - 1];
+  /** The slot at a distance from the left edge of the canvas. */
+  slotAt(x) {
+    let [low, high] = [0, this.slots.length - 1];
     while (low < high) {
       const middle = (low + high + 1) >> 1;
       if (this.#lefts[middle] <= x) low = middle;
       else high = middle - 1;
     }
     return low;
+  }
+
+  /** The column at a distance from the left edge of the canvas. */
+  columnAt(x) {
+    return this.slots[this.slotAt(x)];
   }
 
   // Scrolling. `view` is the height of the rows' part of the window.
@@ -199,32 +283,46 @@ export class GridModel {
     this.span = span ?? (extend ? this.span : 'cells');
   }
 
+  /** The position itself, or the nearest that is shown. @param {Position} at @returns {Position} */
   clamp({ row, column }) {
-    return {
-      row: Math.min(Math.max(row, -1), this.rowCount - 1),
-      column: Math.min(Math.max(column, 0), this.columnCount - 1),
-    };
+    return { row: Math.min(Math.max(row, -1), this.rowCount - 1), column: this.#shown(column) };
   }
 
-  /** The selected rectangle, ends included; `empty` while the header is active or there are no rows. */
-  get selection() {
+  #shown(column) {
+    const { slots, layout } = this;
+    if (this.slotOf(column) >= 0) return column;
+    if (!(column >= 0 && column < this.columnCount)) return column > 0 ? slots[slots.length - 1] : slots[0];
+    const at = layout.order.indexOf(column);
+    const isShown = (one) => this.slotOf(one) >= 0;
+    return layout.order.slice(at).find(isShown) ?? layout.order.slice(0, at).findLast(isShown) ?? slots[0];
+  }
+
+  /** The selected rectangle, by slots, ends included; `empty` while the header is active or there are no rows. */
+  get rectangle() {
     const { anchor, active, span } = this;
     const whole = { row: span === 'columns' || span === 'all', column: span === 'rows' || span === 'all' };
     const [top, bottom] = whole.row ? [0, this.rowCount - 1] : ordered(anchor.row, active.row);
-    const [left, right] = whole.column ? [0, this.columnCount - 1] : ordered(anchor.column, active.column);
+    const [left, right] = whole.column ? [0, this.slots.length - 1] : ordered(this.slotOf(anchor.column), this.slotOf(active.column));
     const last = active.row < 0 && !whole.row ? -1 : bottom;
     return { top: Math.max(0, top), bottom: last, left, right, empty: last < 0 };
   }
 
-  isSelected(row, column) {
-    const { top, bottom, left, right } = this.selection;
-    return row >= top && row <= bottom && column >= left && column <= right;
+  /** The selected rows and columns. @returns {Area} */
+  get selection() {
+    const { top, bottom, left, right, empty } = this.rectangle;
+    return { top, bottom, columns: this.slots.slice(left, right + 1), empty };
   }
 
-  /** The rectangle as a table for `writeTable`. */
-  tableOf({ top, bottom, left, right, empty }) {
+  isSelected(row, column) {
+    const { top, bottom, left, right } = this.rectangle;
+    const slot = this.slotOf(column);
+    return row >= top && row <= bottom && slot >= left && slot <= right;
+  }
+
+  /** An area as a table for `writeTable`. @param {Area} area */
+  tableOf({ top, bottom, columns: chosen, empty }) {
     const { columns, types } = this.result;
-    const pick = (list) => list.slice(left, right + 1);
+    const pick = (list) => chosen.map((column) => list[column]);
     return { columns: pick(columns), types: pick(types), rows: empty ? [] : this.#rows(top, bottom, pick) };
   }
 
@@ -249,8 +347,9 @@ export class GridModel {
     for (let place = top; place <= bottom; place += 1) yield pick(this.row(place));
   }
 
+  /** All rows of the columns that are shown. @returns {Area} */
   get everything() {
-    return { top: 0, bottom: this.rowCount - 1, left: 0, right: this.columnCount - 1, empty: this.rowCount === 0 };
+    return { top: 0, bottom: this.rowCount - 1, columns: this.slots, empty: this.rowCount === 0 };
   }
 
   /** True if a cell shows less than its value, so that the viewer has more. */

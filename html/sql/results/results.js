@@ -16,6 +16,9 @@ import { Tabs } from './tabs.js';
 /** Results of one run that are kept; each holds its rows. */
 const MAX_RESULTS = 100;
 
+/** Columns that need no list in a narrow window. */
+const FEW_COLUMNS = 6;
+
 /** Names of columns that a plan comes in. */
 const PLAN_COLUMNS = /^(?:explain|analyze|select_type)/i;
 
@@ -91,11 +94,12 @@ class ResultArea {
     this.tabs = new Tabs(() => this.#tabChanged());
     const tool = (name, label, key, run) => h('button', {
       type: 'button', class: 'button quiet small', data: { tool: name }, title: key ? `${label} (${key})` : label, 'aria-label': label,
-      'aria-haspopup': name === 'copy' || name === 'download' ? 'dialog' : null, on: { click: (event) => run(event.currentTarget) },
+      'aria-haspopup': ['copy', 'download', 'column'].includes(name) ? 'dialog' : null, on: { click: (event) => run(event.currentTarget) },
     }, icon(name), h('span', { class: 'tool-label', text: label }));
     this.tools = h('div', { class: 'results-tools', role: 'toolbar', 'aria-label': 'Result' },
       tool('columns', 'Side by side', 'shows another result beside this one', (button) => this.#split(button)),
       tool('pin', 'Pin', 'keeps this result when the next statement runs', () => this.#pin()),
+      tool('column', 'Columns', 'Ctrl+G in the rows', (button) => this.#view?.openColumns?.(button)),
       tool('search', 'Find', 'F3', () => this.find()),
       tool('copy', 'Copy', '', (button) => this.#view?.copying?.openPanel(button)),
       tool('download', 'Export', '', () => this.#export()));
@@ -104,6 +108,7 @@ class ResultArea {
     this.element = h('div', { class: 'results' },
       h('div', { class: 'results-bar' }, this.tabs.list, this.tools), this.busy, this.tabs.panels,
       this.line.element);
+    this.element.addEventListener('open-columns', () => this.#view?.openColumns?.(query(this.tools, '[data-tool="column"]'), true));
     this.#host.append(this.element);
     this.tabs.add('home', { title: 'Results', element: this.#deps.welcome(), rank: RANK.result });
     this.tabs.add('chart', { title: 'Chart', icon: 'chart', element: this.chartHost, rank: RANK.chart, onShow: () => this.#showChart() });
@@ -253,6 +258,9 @@ class ResultArea {
     this.#views.set(id, view);
     const before = this.#arranged.get(result.sql);
     if (before) view.arrange(before, !this.#isLive);
+    // Another statement has widths and an order of its own.
+    const alike = !before && [...this.#arranged.values()].find(({ columns }) => columns === view.arrangement.columns);
+    if (alike) view.arrange({ ...alike, sized: [], sortKeys: [] }, false);
     this.tabs.add(id, {
       title, hint: result.sql.slice(0, NAME_SOURCE), element: view.element, rank: RANK.result, count: Number(result.count).toLocaleString('en'),
       onShow: () => { this.#chartOf(result); view.grid.schedule(); },
@@ -462,6 +470,8 @@ class ResultArea {
       split.hidden = !this.tabs.isSplit && !this.#others.length;
       split.setAttribute('aria-pressed', String(this.tabs.isSplit));
     }
+    // On a phone the tabs need its place more, unless there are many columns.
+    query(this.tools, '[data-tool="column"]')?.toggleAttribute('data-few', isOfRun(this.tabs.active) && (this.#view?.grid?.model.columnCount ?? 0) <= FEW_COLUMNS);
     query(this.tools, '[data-tool="pin"]')?.setAttribute('aria-pressed', String(Boolean(this.#view?.pinned)));
     this.element.classList.toggle('looking', this.tabs.active?.startsWith('other-') ?? false);
     this.#frame();

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { h } from '../../common/dom.js';
+import { fill, h } from '../../common/dom.js';
 import { Copying } from './copying.js';
 import { FindBar } from './find.js';
 import { Grid } from './grid.js';
@@ -16,13 +16,21 @@ const WIDTH = { least: 220, first: 380, step: 24 };
 
 /** The content of a result's tab. */
 export class ResultView {
+  #notify;
+  #announce;
+  #filter;
+
   /**
    * @param {import('../core/resultset.js').ResultSet} result
    * @param {{title: string, run: object, notify: Notify, announce: Announce, why?: string, schemaOf?: import('../core/origin.js').SchemaOf,
+   *   arranged?: (layout: import('./gridmodel.js').Layout) => void, filter?: (column: number) => void,
    *   grid?: Partial<ConstructorParameters<typeof Grid>[1]>, menu?: (at: import('./gridmodel.js').Position) => import('../../common/menu.js').MenuItem[]}} deps
-   *   `grid`: further options of the grid; `menu`: further entries of a cell's menu; `why`: why values are not changed here
+   *   `grid`: further options of the grid; `menu`: further entries of a cell's menu; `why`: why values are not changed here; `arranged`: columns were hidden, moved or frozen; `filter`: opens the filter of a column
    */
-  constructor(result, { title, run, notify, announce, schemaOf, grid, menu, why }) {
+  constructor(result, { title, run, notify, announce, schemaOf, grid, menu, why, arranged, filter }) {
+    this.#notify = notify;
+    this.#announce = announce;
+    this.#filter = filter;
     this.result = result;
     this.run = run;
     this.title = title;
@@ -39,6 +47,16 @@ export class ResultView {
         if (this.find.isOpen) this.find.search();
         if (this.viewer.isOpen) this.#show(this.grid.model.active);
       },
+      onArranged: () => {
+        this.#tellHidden();
+        if (this.find.isOpen) this.find.search();
+        arranged?.(this.grid.model.layout);
+      },
+      onHeaderMenu: (header, column) => this.#openHeaderMenu(header, column),
+      onRearrange: async (how) => {
+        const module = await this.#load(import('./columns.js'));
+        if (module) this.grid.arrange(how(module, this.grid.model.layout));
+      },
       ...grid,
     });
     listen(this.grid);
@@ -46,8 +64,9 @@ export class ResultView {
     this.find = new FindBar(this.grid);
     this.viewer = new ViewerPane({ onClose: () => this.#close(), onStep: (by) => this.#step(by), notify, why });
     this.splitter = this.#splitter();
+    this.hidden = h('div', { class: 'result-hidden', hidden: true });
     this.element = h('div', { class: 'result', on: { keydown: (event) => this.#onKey(event) } },
-      this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element));
+      this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element), this.hidden);
     this.#setWidth(readPreference('viewerWidth', WIDTH.first));
   }
 
@@ -86,6 +105,44 @@ export class ResultView {
   dispose() {
     this.grid.dispose();
     this.viewer.close();
+  }
+
+  // Columns.
+
+  /** The list of all columns. @param {HTMLElement} button under which it opens @param {boolean} [byKey] whether the grid gets the focus back */
+  async openColumns(button, byKey = false) {
+    const module = await this.#load(import('./columnlist.js'));
+    module?.openColumnList(button, this.grid, this.#announce, byKey ? this.grid : button);
+  }
+
+  async #openHeaderMenu(header, column) {
+    const module = await this.#load(import('./headermenu.js'));
+    const copy = () => this.copying.copy('tsv', { ...this.grid.model.everything, columns: [column] }, true);
+    module?.openHeaderMenu(this.grid, header, column, { notify: this.#notify, copy, facts: () => this.#facts(column), filter: this.#filter });
+  }
+
+  async #facts(column) {
+    const module = await this.#load(import('./columnfacts.js'));
+    module?.openFacts(this.grid.model, column);
+  }
+
+  /** Says below the rows that columns are hidden. */
+  #tellHidden() {
+    const { layout, columnCount } = this.grid.model;
+    const { length } = layout.hidden;
+    const text = `${length} of ${columnCount} columns ${length === 1 ? 'is' : 'are'} hidden`;
+    const link = (label, click) => h('button', { type: 'button', class: 'link', text: label, on: { click } });
+    if (length && this.hidden.firstChild?.textContent !== text) this.#announce(text);
+    fill(this.hidden, h('span', { text }), link('Show all', () => { this.grid.show(layout.hidden); this.grid.focus(); }), link('Columns …', () => this.grid.openColumns()));
+    this.hidden.hidden = length === 0;
+  }
+
+  /** Loads a part of the page; null where that fails. @template T @param {Promise<T>} module @returns {Promise<T|null>} */
+  #load(module) {
+    return module.catch(() => {
+      this.#notify('Could not load part of the page. Is postern still running? Try again.', 'bad');
+      return null;
+    });
   }
 
   #onKey(event) {

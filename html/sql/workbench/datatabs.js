@@ -15,7 +15,7 @@ export class DataTabs {
 
   /**
    * @param {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, settings: Settings, readOnly: boolean,
-   *   tabs: import('./querytab.js').QueryTab[], openImport: (place: {db: string, table: string}) => Promise<boolean>}} bench
+   *   workspace: import('./store.js').Workspace, tabs: import('./querytab.js').QueryTab[], openImport: (place: {db: string, table: string}) => Promise<boolean>}} bench
    */
   constructor(bench) {
     this.#bench = bench;
@@ -37,6 +37,7 @@ export class DataTabs {
       readOnly: () => bench.readOnly, zone: () => bench.info.time_zone ?? '',
       completing: { catalogue: bench.catalogue, version: () => bench.info.version, enabled: () => bench.settings.autoComplete },
       transactions: () => bench.tabs.filter((tab) => tab.inTransaction).map((tab) => (tab.results === results ? `This tab (${tab.name})` : `The tab ${tab.name}`)),
+      store: bench.workspace,
       fill: (ofDb, ofTable) => bench.openImport({ db: ofDb, table: ofTable }),
     }, kept);
     results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, mayClose: () => mayLose(view.unsaved), onShow: () => { view.grid?.schedule(); bench.sidebar.mark(db, table); }, onClose: () => view.dispose() });

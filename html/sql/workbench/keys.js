@@ -47,6 +47,7 @@ export const KEYS = [
   { group: 'Results', keys: [MOD, 'C'], what: 'Copy the selection as tab-separated text' },
   { group: 'Results', keys: [MOD, 'A'], what: 'Select all; Shift+Space the row, Ctrl+Space the column' },
   { group: 'Results', keys: ['F3'], what: `Find in the results, from anywhere (in the results also ${MOD} F)`, command: 'findResults', match: (e) => bare(e) && e.key === 'F3' },
+  { group: 'Results', keys: [MOD, 'G'], what: 'List the columns: go to one, hide, freeze, move' },
   { group: 'Results', keys: ['Enter'], what: 'Open the cell viewer; Shift+F10 the menu of the cell' },
   { group: 'Results', keys: ['Delete'], what: 'Close the tab, if it can be closed' },
   { group: 'Data of a table', keys: [ALT, '↓'], what: 'Filter the column' },
@@ -63,6 +64,8 @@ export const KEYS = [
   { group: 'Column header', keys: ['Enter'], what: 'Sort ascending, descending, unsorted; with Shift add this column' },
   { group: 'Column header', keys: [ALT, '←', '→'], what: 'Resize the column' },
   { group: 'Column header', keys: [ALT, 'Enter'], what: 'Fit the column to its content' },
+  { group: 'Column header', keys: ['Shift', ALT, '←', '→'], what: 'Move the column' },
+  { group: 'Column header', keys: ['Shift', 'F10'], what: 'The menu of the column' },
 ];
 
 /** Listens for the page's keys. @param {Record<string, (event: KeyboardEvent) => void>} commands */

@@ -31,7 +31,7 @@ pub(super) fn look(client: &Client, state: &str) {
 
 /// As [`look`]; `open` brings about the state in each look anew.
 #[track_caller]
-fn look_at(client: &Client, state: &str, open: impl Fn()) {
+pub(super) fn look_at(client: &Client, state: &str, open: impl Fn()) {
     let page = &client.page;
     let mut faults = Vec::new();
     for (name, dark, width, height) in LOOKS {

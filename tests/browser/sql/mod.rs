@@ -4,6 +4,7 @@
 //! of its own.
 
 mod client;
+mod columns;
 mod completing;
 mod data;
 mod dumps;
