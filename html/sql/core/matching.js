@@ -15,7 +15,7 @@ export const wordsOf = (text) => text.toLowerCase().split(/[\s.`]+/).filter(Bool
 export function marked(text, words) {
   const folded = text.toLowerCase();
   const hits = new Uint8Array(text.length);
-  // Where letters become longer in lower case, places in both texts differ.
+  // Places in both texts differ if letters become longer in lower case.
   for (const word of folded.length === text.length ? words : []) {
     for (let at = folded.indexOf(word); at >= 0; at = folded.indexOf(word, at + 1)) hits.fill(1, at, at + word.length);
   }

@@ -83,7 +83,7 @@ async function merge(from, to, start, middle, end, compare, slicer) {
 
 const collator = new Intl.Collator(undefined, { numeric: true });
 
-/** How values of a kind are compared: `prepare` makes a key of a value. @param {string} kind @returns {{prepare: (value: any) => any, compare: (a: any, b: any) => number}} */
+/** Comparison of values of a kind: `prepare` makes a key of a value. @param {string} kind @returns {{prepare: (value: any) => any, compare: (a: any, b: any) => number}} */
 export function comparisonFor(kind) {
   switch (kind) {
     case 'number':

@@ -21,10 +21,10 @@ const LOST_AFTER: usize = 3;
 /// Reasons that are kept.
 const MAX_MISSING: usize = 500;
 
-/// Why not all of a database is searched.
+/// Reason that a database is not searched in full.
 const TOO_LARGE: &str = "the catalogue is too large for the search";
 
-/// Why the columns of a view are not searched.
+/// Reason that the columns of a view are not searched.
 const UNREADABLE: &str =
     "the server does not describe this view: it is broken, or it calls a function that would write";
 
