@@ -303,7 +303,7 @@ impl Index {
         is_own.then_some(sum)
     }
 
-    /// How well a name has a word, if it has it.
+    /// Quality of the match of a word in a name, if there is one.
     fn of_name(&self, name: Text, word: &str) -> Option<u16> {
         let folded = self.folded(name);
         let first = folded.find(word)?;
@@ -344,7 +344,7 @@ const NEAR: u8 = 0;
 const OTHER: u8 = 1;
 const OF_SERVER_ITSELF: u8 = 2;
 
-/// How well a word matches.
+/// Quality of the match of a word.
 const EXACT: u16 = 0;
 const AT_START: u16 = 1;
 const AT_WORD: u16 = 2;
