@@ -18,7 +18,8 @@ phase() {
 }
 
 # Modules of `sql` and `manager`, and tests of `browser`, whose answers depend on the server.
-of_sql='api::answers:: api::edit_types:: api::limits:: api::scripts:: api::sessions:: api::time_zone:: cluster::on_
+of_sql='api::answers:: api::edit_types:: api::limits:: api::scripts:: api::search:: api::sessions:: api::time_zone::
+    cluster::on_
     dump:: everyday:: gate_ on_mariadb:: on_mysql:: readonly:: values::'
 of_manager='guest::'
 of_browser='sql::on_mysql:: sql::data::on_mariadb:: sql::data::a_timestamp_in sql::edit::long_texts sql::edit::a_cell_is

@@ -495,7 +495,7 @@ mod tests {
         assert_eq!(first(Some("shop")), best);
         assert_eq!(first(Some("nowhere")), best);
         let mut index = Index::default();
-        for db in ["a", "b", "mysql"] {
+        for db in ["mysql", "a", "b"] {
             index.add(Kind::Database, None, [db, "", ""]).unwrap();
             index.add(Kind::Table, None, ["t", "", ""]).unwrap();
         }

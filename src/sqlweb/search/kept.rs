@@ -82,9 +82,10 @@ impl Search {
             return state.catalogue.clone().ok_or_else(ended);
         }
         // A load that runs may have read that part already.
-        let target = match known {
-            Some(_) if must => state.begun + 1,
-            _ => state.ended + 1,
+        let target = if must && (wanted.refresh || known.is_some()) {
+            state.begun + 1
+        } else {
+            state.ended + 1
         };
         self.begin(account, &mut state, target)?;
         while must && state.ended < target && !state.is_stopped {

@@ -165,11 +165,15 @@ fn kinds_narrow_it_and_nothing_found_says_so() {
 
 #[test]
 fn what_the_page_changed_is_found_at_once_and_a_database_opens_its_tables() {
-    let client = Client::open("search_fresh", "CREATE TABLE a (id INT)");
+    let broken = "CREATE TABLE a (id INT); CREATE TABLE lost (a INT); CREATE VIEW broken AS SELECT a FROM lost; DROP TABLE lost";
+    let client = Client::open("search_fresh", broken);
     let page = &client.page;
     client.show_tables();
     search(&client, "brand_new_table");
     assert_eq!(client.text(".search-status"), "0 matches");
+    // No list looks whole that is not.
+    page.click(".search-missing summary");
+    page.wait_for_text("search_fresh.broken the server does not describe this view");
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog')");
     client.run("CREATE TABLE brand_new_table (id INT)");
