@@ -158,7 +158,7 @@ impl Index {
             .retain(|_, text| usize::try_from(text.start).is_ok_and(|start| start < bytes));
     }
 
-    /// Those of `tables`, which are of the last database, that are views and of which there are no columns.
+    /// Returns the views among `tables` (of the last database) whose columns are not known.
     pub(super) fn views_without_columns(&self, tables: impl Iterator<Item = u32>) -> HashSet<u32> {
         let is_view = |number: &u32| self.entry(*number).is_some_and(|e| e.kind == Kind::View);
         let mut views: HashSet<u32> = tables.filter(is_view).collect();
