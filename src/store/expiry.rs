@@ -364,17 +364,21 @@ mod tests {
         expires
     }
 
+    /// Clocks of a machine that was started anew, with a clock of yesterday.
+    fn a_day_back(start: Clocks) -> Clocks {
+        Clocks {
+            wall: start.wall - 24 * HOUR,
+            monotonic: Duration::from_secs(5),
+        }
+    }
+
     #[test]
     fn a_clock_that_was_set_back_before_the_start_prolongs_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let (home, start) = (DataDir::at(dir.path()), Clocks::now());
         let expires = after_forty_minutes(&home, start);
         let ends = Ends::open(&home);
-        // The machine was started anew, with a clock of yesterday.
-        let back = Clocks {
-            wall: start.wall - 24 * HOUR,
-            monotonic: Duration::from_secs(5),
-        };
+        let back = a_day_back(start);
         let left = ends.at("a", &expires, back).left(back);
         assert!(left > 19 * MINUTE && left < 21 * MINUTE, "{left:?}");
         let other = ends.at("b", &expires, back).left(back);
@@ -391,10 +395,7 @@ mod tests {
         let (home, start) = (DataDir::at(dir.path()), Clocks::now());
         let expires = after_forty_minutes(&home, start);
         let ends = Ends::open(&home);
-        let back = Clocks {
-            wall: start.wall - 24 * HOUR,
-            monotonic: Duration::from_secs(5),
-        };
+        let back = a_day_back(start);
         ends.note("b", &rfc3339(back.wall + HOUR), false, back);
         ends.take_expired(back);
         for ends in [ends, Ends::open(&home)] {

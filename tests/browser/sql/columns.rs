@@ -31,15 +31,7 @@ const PEOPLE: &str = "CREATE TABLE person (id INT PRIMARY KEY, name VARCHAR(20),
 #[track_caller]
 fn open_data(client: &Client, table: &str) {
     client.show_tables();
-    client.page.eval(&format!(
-        "[...document.querySelectorAll('.row-data')].find((b) => b.dataset.rows === {}).click()",
-        json!(table)
-    ));
-    client.page.wait_for(&format!(
-        "eyes.first('.data-table')?.textContent.endsWith({}) && !eyes.first('.data[aria-busy]')",
-        json!(format!(".{table}"))
-    ));
-    client.settle();
+    super::data::open_data(client, table);
 }
 
 /// Opens the menu of a header by its key and chooses the entry that begins with a text.

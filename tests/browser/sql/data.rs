@@ -38,7 +38,7 @@ const SCROLL: &str = r"(async (columns) => {
 
 /// Opens the data of a table by the button beside it.
 #[track_caller]
-fn open_data(client: &Client, table: &str) {
+pub(super) fn open_data(client: &Client, table: &str) {
     client.page.eval(&format!(
         "[...document.querySelectorAll('.row-data')].find((b) => b.dataset.rows === {}).click()",
         json!(table)
