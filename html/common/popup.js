@@ -7,7 +7,7 @@ const GAP = 4;
 
 /** @typedef {{isConnected: boolean, focus: () => void}} Back gets the focus back */
 
-/** @type {{button: HTMLElement, element: HTMLElement, back: Back}|null} */
+/** @type {{button: HTMLElement, element: HTMLElement, side: 'left'|'right', back: Back}|null} */
 let current = null;
 
 /**
@@ -24,9 +24,9 @@ export function openPopup(button, element, side = 'left', back = button) {
   if (again) return false;
   // Within the landmark of its button, which a reader of screens is in.
   (button.closest('dialog') ?? button.closest('main, nav, header') ?? document.body).append(element);
-  current = { button, element, back };
+  current = { button, element, side, back };
   button.setAttribute('aria-expanded', 'true');
-  place(element, button.getBoundingClientRect(), side);
+  placePopup();
   element.addEventListener('keydown', onKey);
   element.addEventListener('focusout', (event) => { if (event.relatedTarget) closeOutside(event.relatedTarget); });
   addEventListener('pointerdown', onPress, true);
@@ -45,7 +45,7 @@ export function openPanel(button, label, build, back = button) {
   if (openPopup(button, panel, 'right', back)) (query(panel, '[data-first]') ?? query(panel, 'button, input, select'))?.focus();
 }
 
-/** Closes what is open, if anything. @param {boolean} [refocus] whether the focus goes back to its button */
+/** Closes what is open, if anything; its element gets the event `close`. @param {boolean} [refocus] whether the focus goes back to its button */
 export function closePopup(refocus = false) {
   if (!current) return;
   const { button, element, back } = current;
@@ -53,10 +53,15 @@ export function closePopup(refocus = false) {
   removeEventListener('pointerdown', onPress, true);
   button.setAttribute('aria-expanded', 'false');
   element.remove();
+  element.dispatchEvent(new Event('close'));
   if (refocus) (back.isConnected ? back : button).focus();
 }
 
-function place(element, box, side) {
+/** Places what is open again: its size has changed. */
+export function placePopup() {
+  if (!current) return;
+  const { button, element, side } = current;
+  const box = button.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = element;
   const left = side === 'left' ? box.left : box.right - width;
   const below = box.bottom + GAP;

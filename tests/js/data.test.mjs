@@ -1,5 +1,5 @@
-import { behind, countSql, keyOf, orderOf, pageSql, wholeSql } from '../../html/sql/data/browse.js';
-import { dependsOnZone, filterSql, filterText, listOf, operatorFor, operatorsOf, whereSql } from '../../html/sql/data/filters.js';
+import { behind, countSql, isListed, keyOf, orderOf, pageSql, valuesSql, wholeSql } from '../../html/sql/data/browse.js';
+import { dependsOnZone, filterSql, filterText, listOf, listText, operatorFor, operatorsOf, rangeOf, readFilters, whereSql } from '../../html/sql/data/filters.js';
 import { linkBack, linksOf } from '../../html/sql/data/links.js';
 import { Pager } from '../../html/sql/data/pager.js';
 import { classOf, literal, wayOf } from '../../html/sql/data/values.js';
@@ -163,6 +163,53 @@ test('texts are looked into, and a pattern is one', () => {
   assert.deepEqual(['%x%', 'x%', 'x'].map((value) => operatorFor('text', value)), ['LIKE', 'LIKE', 'contains']);
   assert.deepEqual(['2024%', '5'].map((value) => operatorFor('date', value)), ['LIKE', '=']);
   assert.equal(operatorFor('point', '%'), 'NULL');
+});
+
+test('values that are excluded keep rows with NULL, unless NULL is one of them', () => {
+  const sql = (op, value, type = 'varchar(9)') => filterSql({ column: 'c', op, value }, type);
+  assert.equal(sql('except', "a, ''"), "`c` NOT IN ('a', '') OR `c` IS NULL");
+  assert.equal(sql('except', '1, NULL', 'int'), '`c` NOT IN (1) AND `c` IS NOT NULL');
+  assert.equal(sql('except', 'NULL', 'int'), '`c` IS NOT NULL');
+  assert.equal(sql('NOT IN', '1', 'int'), '`c` NOT IN (1)');
+  fails(() => sql('except', ''), /except needs values/);
+  const [early, late] = ["'2026-01-01 00:00:00'", "'2026-10-25 02:30:00'"];
+  const listed = '2026-10-25 02:30:00, 2026-01-01 00:00:00';
+  assert.equal(sql('IN', `${listed}, NULL`, 'timestamp'), `\`c\` >= ${early} - INTERVAL 1 DAY AND \`c\` <= ${late} + INTERVAL 1 DAY `
+    + `AND CAST(\`c\` AS DATETIME(6)) IN (${late}, ${early}) OR \`c\` IS NULL`);
+  assert.equal(sql('except', listed, 'timestamp'), `CAST(\`c\` AS DATETIME(6)) NOT IN (${late}, ${early}) OR \`c\` IS NULL`);
+  assert.equal(sql('!=', '2026-10-25 02:30:00', 'timestamp'), `CAST(\`c\` AS DATETIME(6)) <> ${late}`);
+});
+
+test('a list of any values is read as it was written', () => {
+  const values = ['a', '', ' a ', "it's", '"', 'a,b', 'NULL', 'null', null, 'ünicode', '1.5', "''", 'a\nb', '\\', 'a "b" c'];
+  assert.deepEqual(listOf(listText(values)), values);
+  for (const value of values) assert.deepEqual(listOf(listText([value])), [value], value);
+  assert.equal(listText(['1', '2', null, 'x y']), '1, 2, NULL, x y');
+  assert.deepEqual(rangeOf(listText(['a and b', 'c'])), ['a and b', 'c']);
+  assert.deepEqual(rangeOf('1 and 5'), ['1', '5']);
+});
+
+test('a filter that is switched off is no condition, and kept filters of another form are skipped', () => {
+  const columns = [column('a', 'int'), column('at', 'timestamp')];
+  const off = { column: 'a', op: '=', value: '1', off: true };
+  assert.equal(whereSql([off], '', columns), '');
+  assert.equal(whereSql([off, { column: 'a', op: '>', value: '2' }, { column: 'a', op: '<', value: '9' }], '', columns), '(`a` > 2) AND (`a` < 9)');
+  assert.equal(dependsOnZone([{ column: 'at', op: '<', value: 'x', off: true }], '', columns), false);
+  assert.deepEqual(readFilters([{ column: 'a', op: '=', value: '1' }, { column: 'a', op: '= 1 OR', value: '' }, null, { op: '=' }, { ...off, more: 1 }, { column: 'a', op: 'NULL' }]),
+    [{ column: 'a', op: '=', value: '1' }, off, { column: 'a', op: 'NULL', value: '' }]);
+});
+
+test('values are counted so that a filter finds the same rows', () => {
+  const sql = (type, search = '', where = '') => valuesSql(sourceOf(ids, [], where), column('c', type), search).replaceAll('\n', ' ');
+  const counted = (value, where = '') => `SELECT ${value} AS v, COUNT(*) AS n FROM \`d\`.\`t\`${where} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 201`;
+  assert.equal(sql('varchar(9)'), counted('`c`'));
+  assert.equal(sql("enum('b','a')"), counted('CONCAT(`c`)'));
+  assert.equal(sql('timestamp(3)'), counted('CAST(`c` AS DATETIME(3))'));
+  assert.equal(sql('float'), counted('`c` * 1e0'));
+  assert.equal(sql('varchar(9)', "it's", 'x > 1 OR y'), counted('`c`', " WHERE (x > 1 OR y) AND (`c` LIKE '%it''s%')"));
+  assert.equal(sql('varbinary(9)', '0xfF'), counted('`c`', " WHERE HEX(`c`) LIKE '%fF%'"));
+  const listed = ['int', 'double', 'date', 'bit(3)', 'set(\'a\')', 'year', 'varchar(255)', 'tinytext', 'uuid', 'binary(16)'];
+  assert.deepEqual([...listed, 'text', 'varchar(2000)', 'json', 'blob', 'point'].filter(isListed), listed);
 });
 
 test('a condition written by hand stays inside its parentheses', () => {

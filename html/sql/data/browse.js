@@ -4,7 +4,8 @@
  */
 
 import { isBinaryKind, kindOf } from '../core/types.js';
-import { isTimestamp, literal, momentSql, quoteName, wayOf } from './values.js';
+import { filterSql } from './filters.js';
+import { classOf, isTimestamp, literal, momentSql, quoteName, quoteText, wayOf } from './values.js';
 
 /**
  * @typedef {{name: string, type: string, nullable: boolean}} Column
@@ -162,6 +163,40 @@ export function factsSql(source, column) {
   else if (kind === 'number') figures.push(`COUNT(DISTINCT ${name})`, `MIN(${name})`, `MAX(${name})`, `SUM(${name})`, `AVG(${name})`);
   else figures.push(`COUNT(DISTINCT ${name})`, `MIN(${name})`, `MAX(${name})`, 'NULL', 'NULL');
   return `SELECT ${figures.map((figure, i) => `${figure} AS f${i}`).join(', ')}${from(source)}${whereOf([source.where])}`;
+}
+
+/** Values of a column that are listed with their counts, at most. */
+export const MOST_VALUES = 200;
+
+/** True if the values of a column can be listed: long texts and documents cannot. @param {string} type */
+export function isListed(type) {
+  const kind = classOf(type);
+  if (kind === 'text' || kind === 'binary') return wayOf(type) === 'value' || /^tinytext\b/i.test(type);
+  return kind !== 'json' && kind !== 'shape';
+}
+
+/**
+ * The values of a column and the rows that have them, most frequent first; one more than are listed.
+ * @param {Source} source @param {Column} column @param {string} search text within the values; empty for all
+ */
+export function valuesSql(source, column, search) {
+  const condition = search && searchSql(column, search);
+  return `SELECT ${shownValue(column)} AS v, COUNT(*) AS n${from(source)}${whereOf([source.where, condition])}\nGROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${MOST_VALUES + 1}`;
+}
+
+/** A value as a filter finds it again: an ENUM by its name, in the column's collation, a TIMESTAMP by the time shown. @param {Column} column */
+function shownValue({ name, type }) {
+  if (classOf(type) === 'choice') return `CONCAT(${quoteName(name)})`;
+  if (isTimestamp(type)) return `CAST(${quoteName(name)} AS DATETIME(${/\((\d)\)/.exec(type)?.[1] ?? 0}))`;
+  return isShortened(type) ? `${quoteName(name)} * 1e0` : quoteName(name);
+}
+
+/** @param {Column} column @param {string} search */
+function searchSql({ name, type }, search) {
+  const kind = classOf(type);
+  // Shown as digits of bytes.
+  if (kind === 'binary' || kind === 'bit') return `HEX(${quoteName(name)}) LIKE ${quoteText(`%${search.replace(kind === 'bit' ? /^0x0*/i : /^0x/i, '').replace(/[%_\\]/g, '')}%`)}`;
+  return filterSql({ column: name, op: 'contains', value: search }, type);
 }
 
 const from = ({ db, table }) => `\nFROM ${quoteName(db)}.${quoteName(table)}`;

@@ -3,13 +3,15 @@
  * @module
  */
 
-import { copyText, fill, h, icon, iconButton } from '../../common/dom.js';
-import { filterText } from './filters.js';
+import { copyText, fill, focusedIn, h, icon, iconButton, query } from '../../common/dom.js';
+import { filterText, isOn } from './filters.js';
 import { isTimestamp, quoteName } from './values.js';
 import { completeIn } from './whereeditor.js';
 
+/** @typedef {import('./filters.js').Filter} Filter */
 /**
- * @typedef {{back: (steps: number) => void, apply: (free: string) => void, drop: (filter: import('./filters.js').Filter) => void,
+ * @typedef {{back: (steps: number) => void, apply: (free: string) => void, drop: (filter: Filter) => void,
+ *   turn: (filter: Filter) => void, edit: (filter: Filter, button: HTMLElement) => void, toRows: () => void,
  *   clear: () => void, refresh: () => void, count: () => void, fill: () => void, toEnd: () => void}} Actions
  */
 
@@ -20,6 +22,7 @@ export class DataBar {
   #on;
   #zone;
   #total = '';
+  #whole = '';
   /** @type {{db: string, table: string}} */ #place = { db: '', table: '' };
   /** @type {import('./source.js').TableRows|null} */ #rows = null;
 
@@ -80,19 +83,21 @@ export class DataBar {
    * @param {import('./source.js').Place} place
    * @param {import('./source.js').Place[]} trail
    * @param {import('./source.js').TableRows} rows
+   * @param {string} whole rows without filters, the empty text if nobody has counted them
    */
-  show(place, trail, rows) {
+  show(place, trail, rows, whole) {
     const isOther = rows !== this.#rows;
     this.#place = place;
     this.#rows = rows;
+    this.#whole = whole;
     this.#figures();
     if (!isOther) return;
     this.error.hidden = true;
     this.#total = '';
-    this.counting.hidden = false;
+    this.counting.textContent = 'Count all';
     this.#figures();
     this.#showTrail(place, trail);
-    this.#showChips(place);
+    this.showChips(place);
     this.zone.hidden = !rows.source.columns.some(({ type }) => isTimestamp(type));
     this.zone.textContent = `Server time zone: ${this.#zone()}`;
     const { why } = rows.source.order;
@@ -112,12 +117,27 @@ export class DataBar {
       h('b', { class: 'data-table', title: titleOf(place), 'aria-current': 'page' }, h('span', { class: 'dim', text: `${place.db}.` }), place.table));
   }
 
-  #showChips({ filters, free }) {
-    const chips = filters.map((filter) => h('span', { class: 'data-chip' }, h('b', { text: filter.column }), ` ${filterText(filter)}`,
-      iconButton('close', `Remove the filter of ${filter.column}`, () => this.#on.drop(filter))));
+  /** A chip for each filter: switched off and on, changed, removed. @param {{filters: Filter[], free: string}} place */
+  showChips({ filters, free }) {
+    const focused = focusedIn(this.chips);
+    const at = Math.min(Number(focused?.closest('.data-chip')?.getAttribute('data-at') ?? 0), filters.length - 1);
+    const chips = filters.map((filter, i) => this.#chip(filter, i));
     this.chips.hidden = chips.length === 0;
     const all = chips.length + (free.trim() ? 1 : 0) > 1;
     fill(this.chips, icon('filter'), chips, all && h('button', { type: 'button', class: 'link', text: 'Remove all', on: { click: () => this.#on.clear() } }));
+    if (focused && chips.length) query(chips[at], `[data-part="${focused.dataset.part ?? 'edit'}"]`)?.focus();
+    else if (focused) this.#on.toRows();
+  }
+
+  /** @param {Filter} filter @param {number} at */
+  #chip(filter, at) {
+    const { column } = filter;
+    const text = filterText(filter);
+    const used = h('input', { type: 'checkbox', 'aria-label': `Use the filter ${column} ${text}`, title: 'Switch the filter off or on', data: { part: 'turn' }, on: { change: () => this.#on.turn(filter) } });
+    used.checked = isOn(filter);
+    const edit = h('button', { type: 'button', class: 'chip-text', title: `${column} ${text}`, 'aria-haspopup': 'dialog', data: { part: 'edit' }, on: { click: () => this.#on.edit(filter, edit) } }, h('b', { text: column }), ` ${text}`);
+    return h('span', { class: isOn(filter) ? 'data-chip' : 'data-chip off', data: { at } }, h('label', { class: 'chip-box' }, used), edit,
+      iconButton('close', `Remove the filter of ${column}`, () => this.#on.drop(filter), { data: { part: 'drop' } }));
   }
 
   /** Rows that are in sight. */
@@ -131,17 +151,23 @@ export class DataBar {
     if (!rows) return;
     const { rowCount } = rows.pager;
     const known = rowCount.toLocaleString('en');
-    this.figures.textContent = this.#total ? `${Number(this.#total).toLocaleString('en')} rows in total, ${known} seen`
-      : `${known}${rows.pager.ended ? '' : '+'} ${rowCount === 1 && rows.pager.ended ? 'row' : 'rows'}`;
-    if (rows.pager.ended) this.counting.hidden = true;
+    const { ended } = rows.pager;
+    const matched = ended ? rowCount : Number(this.#total || 0);
+    // Rows that were added since may match.
+    const isPart = rows.source.where !== '' && this.#whole !== '' && Number(this.#whole) >= matched;
+    const of = isPart ? ` of ${Number(this.#whole).toLocaleString('en')}` : '';
+    const seen = `${known}${ended ? '' : '+'}${of} ${(of ? this.#whole : known) === '1' && ended ? 'row' : 'rows'}`;
+    this.figures.textContent = this.#total && !(ended && of) ? `${Number(this.#total).toLocaleString('en')}${of} rows in total, ${known} seen` : seen;
+    this.counting.hidden = ended && (rows.source.where === '' || this.#whole !== '');
     this.ending.hidden = rows.pager.ended;
   }
 
-  /** Shows the count; null while the server counts. @param {string|null} total */
-  counted(total) {
+  /** Shows the count; null while the server counts. @param {string|null} total @param {string} [whole] rows without filters */
+  counted(total, whole = this.#whole) {
     this.counting.textContent = total === null ? 'Counting …' : 'Count again';
     if (total === null) return;
     this.#total = total;
+    this.#whole = whole;
     this.#figures();
   }
 
@@ -163,10 +189,11 @@ export class DataBar {
 /** The statement up to its condition. @param {{db: string, table: string}} place */
 const beforeCondition = ({ db, table }) => `SELECT * FROM ${quoteName(db)}.${quoteName(table)} WHERE `;
 
-const titleOf = ({ db, table, filters }) => `${db}.${table}${filters.map((filter) => `\n${filter.column} ${filterText(filter)}`).join('')}`;
+const titleOf = ({ db, table, filters }) => `${db}.${table}${filters.filter(isOn).map((filter) => `\n${filter.column} ${filterText(filter)}`).join('')}`;
 
 /** Text where there are no rows: whether there are none, or none that match. @param {import('./source.js').Place} place */
 export function emptyText({ filters, free }) {
-  const by = [filters.length > 0 && (filters.length === 1 ? 'the filter' : 'the filters'), free.trim() && 'the condition'].filter(Boolean).join(' and ');
+  const { length } = filters.filter(isOn);
+  const by = [length > 0 && (length === 1 ? 'the filter' : 'the filters'), free.trim() && 'the condition'].filter(Boolean).join(' and ');
   return by ? `No rows match ${by} above.` : 'No rows.';
 }

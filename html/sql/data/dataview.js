@@ -11,13 +11,16 @@ import { rowHeight } from '../results/grid.js';
 import { ResultView } from '../results/resultview.js';
 import { DataBar, emptyText } from './databar.js';
 import { openFilter } from './filterpanel.js';
-import { OPERATORS, filterText } from './filters.js';
+import { filterText, isOn, listOf, listText, operatorsOf, readFilters, whereSql } from './filters.js';
 import { linkBack, linksOf } from './links.js';
 import { whyFixed } from './reason.js';
 import { TableRows, referencesTo } from './source.js';
 
 /** Tables that the way back leads through, at most. */
 const MAX_TRAIL = 50;
+
+/** Rows up to which values are counted unasked. */
+const SMALL = 100_000;
 
 /** Media query for touch screens, and the height of a row with links there, in pixels. */
 const TOUCHED = '(max-width: 760px), (pointer: coarse)';
@@ -29,7 +32,7 @@ const LOW = '(max-height: 420px)';
  * @typedef {Place & {schema: any, rows: TableRows}} Stop on the way back, with the rows that were looked at
  * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
  *   announce: Announce, completing: Pick<import('./whereeditor.js').Source, 'catalogue'|'version'|'enabled'>, onTitle: (title: string) => void, readOnly: () => boolean, zone: () => string,
- *   fill: (db: string, table: string) => Promise<boolean>, store: ConstructorParameters<typeof KeptLayouts>[0], transactions: () => string[]}} Deps `transactions`: tabs that have one open; `fill`: imports a file into the table; true where it wrote
+ *   fill: (db: string, table: string) => Promise<boolean>, store: ConstructorParameters<typeof KeptLayouts>[0], transactions: () => string[], changed: () => void}} Deps `changed`: other rows are shown; `transactions`: tabs that have one open; `fill`: imports a file into the table; true where it wrote
  */
 
 /** The content of a data tab. What Find, Copy and Export of the result area need of a ResultView, it has too. */
@@ -37,6 +40,9 @@ export class DataView {
   #deps;
   #layouts;
   /** @type {Place} */ #place;
+  /** Place that is being loaded. @type {Place|null} */ #next = null;
+  /** Filters that the server refused; their chips stay, to be changed. @type {import('./filters.js').Filter[]|null} */
+  #refused = null;
   /** @type {Stop[]} */ #trail = [];
   /** @type {ResultView|null} */ #view = null;
   /** @type {TableRows|null} */ #rows = null;
@@ -48,20 +54,25 @@ export class DataView {
   #extra = 0;
   /** Editor of rows, once it is loaded. @type {import('../edit/editing.js').Editing|null} */
   #editing = null;
+  /** Rows of the table without filters, as far as they were counted; its name. */
+  #whole = { of: '', rows: '' };
   /** Opens the viewer. @type {((at: import('../results/gridmodel.js').Position) => void)|null} */
   #viewCell = null;
 
-  /** @param {string} db @param {string} table @param {Deps} deps @param {Place} [kept] what was looked at before */
+  /** @param {string} db @param {string} table @param {Deps} deps @param {Place & {masked?: boolean}} [kept] what was looked at before; `masked`: without its condition, which held a password */
   constructor(db, table, deps, kept) {
     this.#deps = deps;
     this.#layouts = new KeptLayouts(deps.store);
-    this.#place = { db, table, filters: kept?.filters.filter(({ op }) => OPERATORS.includes(op)) ?? [], free: kept?.free ?? '', sort: kept?.sort ?? [] };
+    this.#place = { db, table, filters: readFilters(kept?.filters ?? []), free: kept?.free ?? '', sort: kept?.sort ?? [] };
     this.#bar = new DataBar({
       back: (steps) => this.back(steps),
       apply: (free) => this.#change({ free }),
-      drop: (filter) => this.#change({ filters: this.#place.filters.filter((one) => one !== filter) }),
+      drop: (filter) => this.#replace(filter, null),
+      turn: (filter) => this.#replace(filter, { ...filter, off: isOn(filter) }),
+      edit: (filter, button) => this.#openFilter(button, this.#schema?.columns.findIndex(({ name }) => name === filter.column) ?? -1, button, filter),
+      toRows: () => this.grid?.focus(),
       clear: () => { this.#bar.free = ''; this.#change({ filters: [], free: '' }); },
-      refresh: () => this.#open(this.#place, { fresh: true }),
+      refresh: () => this.#open(this.#latest, { fresh: true }),
       count: () => this.#count(),
       fill: () => this.#fill(),
       toEnd: () => this.#toEnd(),
@@ -70,7 +81,10 @@ export class DataView {
     this.#bar.free = this.#place.free;
     this.host = h('div', { class: 'data-host' });
     this.element = h('div', { class: 'data', on: { keydown: (event) => this.#onKey(event) } }, this.#bar.element, this.host, this.#bar.foot);
-    this.opened = this.#open(this.#place);
+    this.#bar.showChips(this.#place);
+    this.opened = this.#open(this.#place).then(() => {
+      if (kept?.masked) this.#bar.fail('The WHERE condition held a password and was not saved. Enter it again.');
+    });
   }
 
   /** The table and filters shown, without the position. */
@@ -121,11 +135,14 @@ export class DataView {
    */
   async #open(place, { fresh = false, trail = this.#trail, kept } = {}) {
     const turn = (this.#turn += 1);
+    this.#next = place;
     this.#editing?.commit();
     this.element.setAttribute('aria-busy', 'true');
     try {
       const schema = kept?.schema ?? await this.#deps.schema(place.db, place.table, fresh);
       if (!schema.columns?.length) throw new Error(schema.note ?? `${place.table} has no columns that can be shown`);
+      if (fresh) this.#whole.of = '';
+      this.#dropUnknown(place, schema);
       const [rows] = await Promise.all([kept?.rows ?? this.#rowsOf(place, schema), this.#loadEditing(schema)]);
       const first = Math.floor((place.top ?? 0) / (this.grid?.model.rowHeight ?? 24));
       if (turn === this.#turn) await rows.need(first, first + 50);
@@ -133,11 +150,27 @@ export class DataView {
       if (!kept) this.#editing?.reread(place);
       this.#show(place, schema, rows, trail);
     } catch (cause) {
-      if (turn === this.#turn) this.#bar.fail(cause.message, () => this.#open(place, { fresh: true, trail }));
+      if (turn !== this.#turn) return undefined;
+      if (this.#isHere(place)) this.#refused = place.filters;
+      this.#bar.showChips(this.#refused ? { ...this.#place, filters: this.#refused } : this.#place);
+      this.#bar.fail(cause.message, () => this.#open(place, { fresh: true, trail }));
     } finally {
-      if (turn === this.#turn) this.element.removeAttribute('aria-busy');
+      if (turn === this.#turn) {
+        this.#next = null;
+        this.element.removeAttribute('aria-busy');
+      }
     }
     return undefined;
+  }
+
+  /** Removes filters and sort keys of columns that the table does not have any longer, and says so. @param {Place} place @param {any} schema */
+  #dropUnknown(place, schema) {
+    const known = new Set(schema.columns.map(({ name }) => name.toLowerCase()));
+    const lost = place.filters.filter(({ column }) => !known.has(column.toLowerCase()));
+    if (lost.length) this.#deps.notify(`Removed the filter of ${[...new Set(lost.map(({ column }) => column))].join(', ')}: ${place.table} has no such column`, 'warn');
+    const nameOf = (column) => schema.columns.find(({ name }) => name.toLowerCase() === column.toLowerCase())?.name;
+    place.filters = place.filters.filter((one) => !lost.includes(one)).map((one) => (nameOf(one.column) === one.column ? one : { ...one, column: nameOf(one.column) }));
+    place.sort = place.sort.filter(({ name }) => known.has(name.toLowerCase()));
   }
 
   #rowsOf(place, schema) {
@@ -205,6 +238,7 @@ export class DataView {
     this.#rows = rows;
     this.#schema = schema;
     this.#place = place;
+    this.#refused = null;
     const reason = whyFixed(schema, this.#deps.readOnly());
     rows.edits = (!reason && this.#editing?.changesOf(place, schema)) || null;
     this.#extra = rows.extra;
@@ -224,6 +258,7 @@ export class DataView {
     this.#tell();
     if (focused && !same) grid.focus();
     this.#title();
+    this.#deps.changed();
     this.#deps.announce(`${place.table}: ${this.#bar.figures.textContent}`);
   }
 
@@ -278,12 +313,39 @@ export class DataView {
   }
 
   #tell() {
-    this.#bar.show(this.#place, this.#trail, /** @type {TableRows} */ (this.#rows));
+    const { pager, source } = /** @type {TableRows} */ (this.#rows);
+    if (!source.where && pager.ended) this.#countedWhole(String(pager.rowCount));
+    this.#bar.show(this.#place, this.#trail, /** @type {TableRows} */ (this.#rows), this.#wholeRows);
+  }
+
+  get #id() {
+    return JSON.stringify([this.#place.db, this.#place.table]);
+  }
+
+  /** Rows of the table without filters; the empty text if nobody has counted them. */
+  get #wholeRows() {
+    return this.#whole.of === this.#id ? this.#whole.rows : '';
+  }
+
+  #countedWhole(rows) {
+    this.#whole = { of: this.#id, rows };
   }
 
   /** @param {Partial<Place>} what */
   #change(what) {
-    return this.#open({ ...this.#place, ...what, top: 0, at: undefined });
+    return this.#open({ ...this.#latest, ...what, top: 0, at: undefined });
+  }
+
+  /** The place that was asked for last: a second change must not undo the first, whose rows are still loaded. */
+  get #latest() {
+    const next = this.#next;
+    if (next && this.#isHere(next)) return next;
+    return this.#refused ? { ...this.#place, filters: this.#refused } : this.#place;
+  }
+
+  /** True if the place is in the table shown. @param {Place} place */
+  #isHere({ db, table }) {
+    return db === this.#place.db && table === this.#place.table;
   }
 
   async #count() {
@@ -291,8 +353,11 @@ export class DataView {
     if (!rows) return;
     try {
       this.#bar.counted(null);
-      const total = await rows.total();
-      if (rows === this.#rows) this.#bar.counted(total);
+      const total = rows.pager.ended ? String(rows.pager.rowCount) : await rows.total();
+      const whole = rows.source.where ? await rows.total(true) : total;
+      if (rows !== this.#rows) return;
+      this.#countedWhole(whole);
+      this.#bar.counted(total, whole);
     } catch (cause) {
       if (rows === this.#rows) this.#bar.fail(cause.message, () => this.#count());
     }
@@ -325,27 +390,48 @@ export class DataView {
 
   #header(header, column) {
     const { name, type } = this.#schema.columns[column];
-    const filter = this.#place.filters.find((one) => one.column === name);
+    const text = this.#place.filters.filter((one) => one.column === name && isOn(one)).map(filterText).join(' AND ');
     const known = header.querySelector('.grid-filter');
     const button = known ?? h('button', { type: 'button', class: 'grid-filter', tabindex: -1, 'aria-haspopup': 'dialog', on: {
-      click: (event) => { event.stopPropagation(); this.#openFilter(button); },
+      click: (event) => { event.stopPropagation(); this.#openFilter(button, Number(button.dataset.column)); },
       pointerdown: (event) => event.stopPropagation(),
       dblclick: (event) => event.stopPropagation(),
       keydown: (event) => { if (event.key === 'Enter' || event.key === ' ') event.stopPropagation(); },
     } });
     if (!known) header.append(button);
     button.dataset.column = String(column);
-    button.classList.toggle('set', Boolean(filter));
-    button.setAttribute('aria-label', filter ? `Filter ${name}: ${filterText(filter)}` : `Filter ${name}`);
-    button.title = `${filter ? `${name} ${filterText(filter)}` : `Filter ${name}`} (Alt+↓)\n${type}`;
-    fill(button, icon('filter'), filter && h('span', { text: filterText(filter) }));
+    button.classList.toggle('set', text !== '');
+    button.setAttribute('aria-label', text ? `Filter ${name}: ${text}` : `Filter ${name}`);
+    button.title = `${text ? `${name} ${text}` : `Filter ${name}`} (Alt+↓)\n${type}`;
+    fill(button, icon('filter'), text !== '' && h('span', { text }));
   }
 
-  #openFilter(button, back = button) {
-    const column = this.#schema.columns[Number(button.dataset.column)];
-    const { filters } = this.#place;
-    const others = filters.filter((one) => one.column !== column.name);
-    openFilter(button, column, filters.find((one) => one.column === column.name), (filter) => this.#change({ filters: filter ? [...others, filter] : others }), back);
+  /** @param {HTMLElement} button @param {number} at column @param {HTMLElement} [back] @param {import('./filters.js').Filter} [current] */
+  #openFilter(button, at, back = button, current) {
+    const rows = this.#rows;
+    const column = this.#schema?.columns[at];
+    if (!rows || !column) return;
+    const { filters, free } = this.#latest;
+    openFilter(button, {
+      column, filters: filters.filter((one) => one.column === column.name), current,
+      isSmall: this.#wholeRows !== '' && Number(this.#wholeRows) <= SMALL,
+      count: (besides, search, signal) => rows.values(at, whereSql(filters.filter((one) => one !== besides), free, rows.source.columns), search, signal),
+      apply: (from, to) => this.#replace(from, to),
+    }, back);
+  }
+
+  /** Puts a filter in the place of another, or behind all; null removes it. @param {import('./filters.js').Filter|undefined} from @param {import('./filters.js').Filter|null} to */
+  #replace(from, to) {
+    const { filters } = this.#latest;
+    const next = to ? [to] : [];
+    this.#change({ filters: from ? filters.flatMap((one) => (one === from ? next : [one])) : [...filters, ...next] });
+  }
+
+  /** Hides the rows with a value of a column. @param {string} column @param {string|null} value */
+  #exclude(column, value) {
+    if (value === null) return this.#replace(undefined, { column, op: 'NOT NULL', value: '' });
+    const known = this.#latest.filters.find((one) => one.column === column && one.op === 'except' && isOn(one));
+    return this.#replace(known, { column, op: 'except', value: listText([...(known ? listOf(known.value) : []), value]) });
   }
 
   // Foreign keys.
@@ -374,10 +460,12 @@ export class DataView {
     const value = row[at.column];
     const stands = value !== null && typeof value === 'object';
     const filter = value === null ? { column: column.name, op: 'NULL', value: '' } : { column: column.name, op: '=', value: String(value) };
-    const others = this.#place.filters.filter((one) => one.column !== column.name);
+    const others = this.#latest.filters.filter((one) => one.column !== column.name || !isOn(one));
+    const canExclude = operatorsOf(column.type).includes(value === null ? 'NOT NULL' : 'except');
     return [
       ...(this.#editing?.menu(at) ?? []),
       ...(stands ? [] : [{ label: 'Show only rows with this value', icon: 'filter', run: () => this.#change({ filters: [...others, /** @type {any} */ (filter)] }) }]),
+      ...(stands || !canExclude ? [] : [{ label: 'Exclude this value', run: () => this.#exclude(column.name, filter.op === 'NULL' ? null : filter.value) }]),
       null,
       ...this.#linksAt(at).map((link, i) => ({ label: `Open ${link.text}`, icon: 'open', key: i === 0 ? 'Alt+→' : '', run: () => this.follow(link) })),
       { label: 'Referenced by …', icon: 'link', run: () => this.#referencedBy(row) },
@@ -432,6 +520,6 @@ export class DataView {
 
   #filterOfActive(column) {
     const button = this.grid?.element.querySelector(`.grid-filter[data-column="${column}"]`);
-    if (button) this.#openFilter(button, this.grid?.activeElement);
+    if (button) this.#openFilter(/** @type {HTMLElement} */ (button), column, this.grid?.activeElement ?? undefined);
   }
 }

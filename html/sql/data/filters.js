@@ -6,16 +6,29 @@
 import { Lexer } from '../core/lexer.js';
 import { classOf, isNumber, isTimestamp, literal, quoteName, quoteText } from './values.js';
 
-/** @typedef {'='|'!='|'<'|'<='|'>'|'>='|'between'|'contains'|'starts with'|'not contains'|'LIKE'|'IN'|'NOT IN'|'NULL'|'NOT NULL'} Operator */
-/** @typedef {{column: string, op: Operator, value: string}} Filter */
+/** @typedef {'='|'!='|'<'|'<='|'>'|'>='|'between'|'contains'|'starts with'|'not contains'|'LIKE'|'IN'|'NOT IN'|'except'|'NULL'|'NOT NULL'} Operator
+ *   `except`: as NOT IN, but rows with NULL stay unless it is one of the values */
+/** @typedef {{column: string, op: Operator, value: string, off?: boolean}} Filter `off`: kept, but not used */
 
 /** Operators that search within a text. @type {Operator[]} */
 const WITHIN = ['contains', 'starts with', 'not contains'];
 /** Operators that compare whole values. @type {Operator[]} */
-const COMPARING = ['=', '!=', '<', '<=', '>', '>=', 'between', 'LIKE', 'IN', 'NOT IN', 'NULL', 'NOT NULL'];
+const COMPARING = ['=', '!=', '<', '<=', '>', '>=', 'between', 'LIKE', 'IN', 'NOT IN', 'except', 'NULL', 'NOT NULL'];
 
 /** All operators. @type {Operator[]} */
 export const OPERATORS = [...WITHIN, ...COMPARING];
+
+/** Operators that take a list of values. */
+export const LISTS = new Set(['IN', 'NOT IN', 'except']);
+
+/** True if the filter is used. @param {Filter} filter */
+export const isOn = ({ off }) => !off;
+
+/** The filters that a page has kept; entries of another form are skipped. @param {any[]} stored @returns {Filter[]} */
+export function readFilters(stored) {
+  const isFilter = (one) => typeof one?.column === 'string' && OPERATORS.includes(one.op);
+  return stored.filter(isFilter).map(({ column, op, value, off }) => ({ column, op, value: String(value ?? ''), ...(off === true && { off }) }));
+}
 
 /** True if the operator takes a value. @param {Operator} op */
 export const takesValue = (op) => op !== 'NULL' && op !== 'NOT NULL';
@@ -45,11 +58,12 @@ export function operatorFor(type, value) {
 export function filterSql({ column, op, value }, type) {
   const name = quoteName(column);
   const compared = asText(type, op) ? `CAST(${name} AS CHAR)` : name;
-  if (op === '=' && isTimestamp(type) && WHOLE_TIME.test(value.trim())) return shownAs(name, quoteText(value.trim()));
+  if (op === '=' && isWholeTime(value, type)) return shownAs(name, quoteText(value.trim()));
+  if (op === '!=' && isWholeTime(value, type)) return `CAST(${name} AS DATETIME(6)) <> ${quoteText(value.trim())}`;
   switch (op) {
     case 'NULL': return `${name} IS NULL`;
     case 'NOT NULL': return `${name} IS NOT NULL`;
-    case 'IN': case 'NOT IN': return listSql(name, compared, op, value, type);
+    case 'IN': case 'NOT IN': case 'except': return listSql(name, compared, op, value, type);
     case 'between': return betweenSql(column, compared, value, type);
     case 'contains': return `${compared} LIKE ${patternOf(value, '%')}`;
     case 'not contains': return `${compared} NOT LIKE ${patternOf(value, '%')}`;
@@ -69,13 +83,20 @@ function patternOf(value, before) {
 }
 
 function betweenSql(column, compared, text, type) {
-  const values = listOf(text);
-  const [least, most] = values.length === 1 ? text.trim().split(/\s+and\s+/i) : values;
-  if (!least || !most || values.length > 2) throw new Error('between needs two values separated by a comma, such as 1, 5');
+  const [least, most, ...more] = rangeOf(text);
+  if (!least || !most || more.length) throw new Error('between needs two values, such as 1 and 5');
   return `${compared} BETWEEN ${operand(least, column, type)} AND ${operand(most, column, type)}`;
 }
 
+/** The two values of between, as far as they are given. @param {string} text @returns {(string|null)[]} */
+export function rangeOf(text) {
+  const values = listOf(text);
+  return values.length === 1 ? text.trim().split(/\s+and\s+/i) : values;
+}
+
 const WHOLE_TIME = /^[1-9]\d{3}-(?!00)\d\d-(?!00)\d\d \d\d:\d\d:\d\d(\.\d{1,6})?$/;
+
+const isWholeTime = (value, type) => isTimestamp(type) && WHOLE_TIME.test(value.trim());
 
 /** All rows that show this time: by an index a server finds those of one of two hours that look alike. */
 function shownAs(name, time) {
@@ -101,10 +122,21 @@ function operand(value, column, type) {
 function listSql(name, compared, op, text, type) {
   const items = listOf(text);
   const values = items.filter((item) => item !== null);
-  const some = values.length ? `${compared} ${op} (${values.map((item) => operand(item, name, type)).join(', ')})` : '';
-  const none = items.length > values.length ? `${name} IS ${op === 'IN' ? '' : 'NOT '}NULL` : '';
-  if (!some && !none) throw new Error(`${op} needs values separated by commas, such as 1, 2, 3`);
-  return [some, none].filter(Boolean).join(op === 'IN' ? ' OR ' : ' AND ');
+  const some = values.length ? someOf(name, compared, op === 'IN', values, type) : '';
+  const listsNull = items.length > values.length;
+  if (!some && !listsNull) throw new Error(`${op} needs values separated by commas, such as 1, 2, 3`);
+  const keepsNull = op === 'IN' ? listsNull : op === 'except' && !listsNull;
+  const none = keepsNull ? `${name} IS NULL` : listsNull ? `${name} IS NOT NULL` : '';
+  return [some, none].filter(Boolean).join(keepsNull ? ' OR ' : ' AND ');
+}
+
+/** One of the values, or none of them. Times are those that the server shows, as for a single one. */
+function someOf(name, compared, isIn, values, type) {
+  const operands = values.map((item) => operand(item, name, type)).join(', ');
+  if (!values.every((item) => isWholeTime(item, type))) return `${compared} ${isIn ? 'IN' : 'NOT IN'} (${operands})`;
+  const shown = `CAST(${name} AS DATETIME(6)) ${isIn ? 'IN' : 'NOT IN'} (${operands})`;
+  const times = values.map((item) => item.trim()).sort();
+  return isIn ? `${name} >= ${quoteText(times[0])} - INTERVAL 1 DAY AND ${name} <= ${quoteText(times.at(-1))} + INTERVAL 1 DAY AND ${shown}` : shown;
 }
 
 /**
@@ -127,6 +159,15 @@ export function listOf(text) {
   return items;
 }
 
+/** Values as a list that `listOf` reads. @param {(string|null)[]} items */
+export const listText = (items) => items.map(itemText).join(', ');
+
+function itemText(item) {
+  if (item === null) return 'NULL';
+  const isPlain = /^[^,'"]+$/.test(item) && item.trim() === item && !/^null$/i.test(item);
+  return isPlain ? item : `'${item.replaceAll("'", "''")}'`;
+}
+
 /**
  * Condition from the filters and a condition written by hand.
  * @param {Filter[]} filters
@@ -135,7 +176,7 @@ export function listOf(text) {
  */
 export function whereSql(filters, free, columns) {
   const typeOf = (name) => columns.find((column) => column.name === name)?.type ?? 'text';
-  const conditions = filters.map((filter) => filterSql(filter, typeOf(filter.column)));
+  const conditions = filters.filter(isOn).map((filter) => filterSql(filter, typeOf(filter.column)));
   if (free.trim()) conditions.push(checkedFree(free));
   return conditions.length > 1 ? conditions.map((one) => `(${one})`).join(' AND ') : conditions.join('');
 }
@@ -167,7 +208,7 @@ const ZONELESS = /^(and|or|not|xor|in|is|null|like|between|true|false|div|mod|re
 /** True if rows are found by what a clock shows. @param {Filter[]} filters @param {string} free @param {{name: string, type: string}[]} columns */
 export function dependsOnZone(filters, free, columns) {
   const stamps = columns.filter(({ type }) => isTimestamp(type)).map(({ name }) => name.toLowerCase());
-  if (filters.some(({ column, op }) => takesValue(op) && stamps.includes(column.toLowerCase()))) return true;
+  if (filters.some(({ column, op, off }) => !off && takesValue(op) && stamps.includes(column.toLowerCase()))) return true;
   const others = columns.map(({ name }) => name.toLowerCase()).filter((name) => !stamps.includes(name));
   const lexer = new Lexer(free);
   for (let token = lexer.next(); token; token = lexer.next()) {

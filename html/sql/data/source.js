@@ -6,7 +6,7 @@
 import { ask } from '../ask.js';
 import { shortest } from '../core/binary.js';
 import { ResultSet } from '../core/resultset.js';
-import { countSql, factsSql, isShortened, keyOf, orderOf, pageSql, selection, wholeSql } from './browse.js';
+import { MOST_VALUES, countSql, factsSql, isShortened, keyOf, orderOf, pageSql, selection, valuesSql, wholeSql } from './browse.js';
 import { dependsOnZone, whereSql } from './filters.js';
 import { Pager } from './pager.js';
 import { momentsOf, quoteText } from './values.js';
@@ -22,6 +22,8 @@ import { momentsOf, quoteText } from './values.js';
  * @typedef {{extraCount: number, extra: (at: number) => any[]|undefined, shown: (row: any[]) => any[]}} Edits what is changed in rows:
  *   rows above them, and each as it is to be
  */
+
+/** @typedef {{values: {value: string|null, count: number|null}[], isCut: boolean}} Counted `isCut`: there are further values */
 
 /** A FLOAT that was read as a DOUBLE, by as many digits as it has. */
 const float = (value) => (typeof value === 'number' ? Number(shortest(value)) : value);
@@ -128,10 +130,24 @@ export class TableRows extends ResultSet {
     return shown;
   }
 
-  /** Counts the rows. @param {AbortSignal} [signal] @returns {Promise<string>} */
-  async total(signal = this.#abort.signal) {
-    const { rows } = await ask(this.#api, { sql: countSql(this.source), db: this.source.db, timeZone: this.timeZone, signal });
+  /** Counts the rows, with `all` also those that the filters hide. @param {boolean} [all] @returns {Promise<string>} */
+  async total(all = false) {
+    const sql = countSql(all ? { ...this.source, where: '' } : this.source);
+    const { rows } = await ask(this.#api, { sql, db: this.source.db, timeZone: this.timeZone, signal: this.#abort.signal });
     return String(rows[0]?.[0] ?? '');
+  }
+
+  /**
+   * Values of a column with their counts, most frequent first.
+   * @param {number} column @param {string} where condition of the rows that count @param {string} search text within the values @param {AbortSignal} signal
+   * @returns {Promise<Counted>}
+   */
+  async values(column, where, search, signal) {
+    const { db, columns } = this.source;
+    const { rows } = await ask(this.#api, { sql: valuesSql({ ...this.source, where }, columns[column], search), db, timeZone: this.timeZone, signal });
+    const read = isShortened(columns[column].type) ? float : (value) => value;
+    const values = rows.slice(0, MOST_VALUES).map(([value, count]) => ({ value: value === null ? null : String(read(value)), count: Number(count) }));
+    return { values, isCut: rows.length > MOST_VALUES };
   }
 
   /** Figures about a column over all rows, as pairs of label and text. @param {number} column @param {AbortSignal} signal @returns {Promise<[string, string][]>} */

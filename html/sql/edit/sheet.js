@@ -117,8 +117,9 @@ export class Sheet {
 
   /** Values of a new row from the start: those that the filters ask for. @returns {Map<string, any>} */
   initial() {
-    const { filters } = /** @type {Shown} */ (this.shown).place;
-    return new Map(filters.filter(({ op, column }) => op === '=' && this.table.changes.isGiven(column)).map(({ column, value }) => [column, value]));
+    const wanted = /** @type {Shown} */ (this.shown).place.filters.filter(({ op, off }) => op === '=' && !off);
+    const isSingle = (name) => wanted.filter(({ column }) => column === name).length === 1;
+    return new Map(wanted.filter(({ column }) => isSingle(column) && this.table.changes.isGiven(column)).map(({ column, value }) => [column, value]));
   }
 
   /** The place of a row that is held; -1 where it is not. @param {string} id */

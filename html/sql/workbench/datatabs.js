@@ -6,7 +6,7 @@ import { mayLose } from './closing.js';
 /** Data tabs of one query tab that are kept. */
 const MOST = 12;
 
-/** @typedef {{db: string, table: string, filters: any[], free: string, sort: any[]}} Kept what is looked at, as a data view has it */
+/** @typedef {{db: string, table: string, filters: any[], free: string, sort: any[], masked?: boolean}} Kept what is looked at, as a data view has it */
 /** @typedef {ReturnType<typeof import('../results/results.js').createResults>} Results */
 
 /** Opens them. */
@@ -15,7 +15,7 @@ export class DataTabs {
 
   /**
    * @param {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, settings: Settings, readOnly: boolean,
-   *   workspace: import('./store.js').Workspace, tabs: import('./querytab.js').QueryTab[], openImport: (place: {db: string, table: string}) => Promise<boolean>}} bench
+   *   workspace: import('./store.js').Workspace, tabs: import('./querytab.js').QueryTab[], keeping: import('./keeping.js').Keeping, openImport: (place: {db: string, table: string}) => Promise<boolean>}} bench
    */
   constructor(bench) {
     this.#bench = bench;
@@ -38,6 +38,7 @@ export class DataTabs {
       completing: { catalogue: bench.catalogue, version: () => bench.info.version, enabled: () => bench.settings.autoComplete },
       transactions: () => bench.tabs.filter((tab) => tab.inTransaction).map((tab) => (tab.results === results ? `This tab (${tab.name})` : `The tab ${tab.name}`)),
       store: bench.workspace,
+      changed: () => bench.keeping.soon(),
       fill: (ofDb, ofTable) => bench.openImport({ db: ofDb, table: ofTable }),
     }, kept);
     results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, mayClose: () => mayLose(view.unsaved), onShow: () => { view.grid?.schedule(); bench.sidebar.mark(db, table); }, onClose: () => view.dispose() });
@@ -52,7 +53,7 @@ export class DataTabs {
     if (!Array.isArray(stored)) return;
     for (const one of stored.slice(0, MOST)) {
       if (typeof one?.db !== 'string' || typeof one.table !== 'string' || !Array.isArray(one.filters) || !Array.isArray(one.sort)) continue;
-      const kept = { db: one.db, table: one.table, filters: one.filters, free: String(one.free ?? ''), sort: one.sort };
+      const kept = { db: one.db, table: one.table, filters: one.filters, free: String(one.free ?? ''), sort: one.sort, masked: one.masked === true };
       this.#later(results, kept);
     }
   }

@@ -105,7 +105,7 @@ export class Workspace {
 
   /** Saves the open tabs; makes room by forgetting other windows' tabs. False when they still do not fit. */
   saveTabs({ active, sidebar, tabs }) {
-    const kept = tabs.map((tab) => ({ ...tab, text: tab.text.length > MAX_KEPT_TEXT ? '' : withoutSecrets(tab.text), data: tab.data?.filter(({ free }) => withoutSecrets(free) === free) }));
+    const kept = tabs.map((tab) => ({ ...tab, text: tab.text.length > MAX_KEPT_TEXT ? '' : withoutSecrets(tab.text), data: tab.data?.map(withoutSecretCondition) }));
     const mine = [this.#id, { active, sidebar, tabs: kept, savedAt: Date.now() }];
     const others = Object.entries(this.#all()).filter(([id]) => id !== this.#id)
       .sort(([, a], [, b]) => b.savedAt - a.savedAt).slice(0, MAX_WORKSPACES - 1);
@@ -170,6 +170,11 @@ function claim(name, waitMs = 0) {
       return lock ? new Promise(() => {}) : undefined;
     }).catch(() => resolve(false));
   });
+}
+
+/** A condition with a password is not kept. @param {{free: string}} place */
+function withoutSecretCondition(place) {
+  return withoutSecrets(place.free) === place.free ? place : { ...place, free: '', masked: true };
 }
 
 function windowId(key) {

@@ -12,6 +12,7 @@ mod edit;
 mod edit_told;
 mod editor;
 mod exports;
+mod filters;
 mod first_rows;
 mod hostile;
 mod import;
