@@ -7,6 +7,8 @@ import { reviewAndApply } from '../../html/sql/edit/applying.js';
 import { whyFixed } from '../../html/sql/data/reason.js';
 import { Pager } from '../../html/sql/data/pager.js';
 import { choicesOf } from '../../html/sql/data/values.js';
+import { candidates, keyAt, readableColumn, rowsSql } from '../../html/sql/edit/readable.js';
+import { pendingText, readPending } from '../../html/sql/core/pending.js';
 import { assert, test } from './shim.mjs';
 
 const field = (type, more = {}, schema = {}) => fieldOf({ name: 'c', type, nullable: true, default: null, extra: '', generated: null, ...more }, schema);
@@ -335,4 +337,77 @@ test('cells of a new row that must have a value are to be mended', () => {
   assert.deepEqual(sheet.problems().map((one) => [one.id, one.column]), [[id, 1]]);
   changes.set([{ target: { id, base: null }, column: 'name', value: '' }]);
   assert.deepEqual(sheet.problems(), [], 'an empty text is a value');
+});
+
+test('changes that are kept are the same after a reload, but for files and what does not fit', () => {
+  const changes = made();
+  momentsOf.set(rows[2], { n: 1714979289.5 });
+  set(changes, rows[0], 'name', null);
+  set(changes, rows[0], 'n', new Default('auto'));
+  changes.remove([changes.target(rows[2])]);
+  changes.add([new Map([['name', 'first']]), new Map([['name', '']])]);
+  changes.add([new Map([['name', new FileValue({ name: 'f', size: '1 B', base64: 'QQ==' })]])]);
+  const kept = JSON.parse(JSON.stringify(changes.stored(1000)));
+  assert.equal(kept.left, 1);
+  assert.equal(readPending([{ tab: 't', db: 'd', table: 'x', tables: [{ db: 'd', table: 'x', ...kept, uncertain: false }] }]).length, 1);
+  const again = made();
+  again.adopt(Changes.of(kept));
+  assert.equal(again.size, 4);
+  assert.ok(again.shown(rows[0])[2] instanceof Default);
+  assert.equal(String(again.shown(rows[0])[2]), 'auto');
+  assert.equal(again.extraCount, 2);
+  assert.equal(again.extra(0)[1], 'first');
+  const [sent, before] = [again, changes].map((one) => JSON.parse(JSON.stringify(one.requests().changes)));
+  assert.deepEqual(sent, before.slice(0, 4));
+  assert.equal(sent[0].moments.n, 1714979289.5);
+  assert.equal(again.canUndo, false);
+  momentsOf.delete(rows[2]);
+  const long = made();
+  set(long, rows[0], 'name', 'x'.repeat(2000));
+  set(long, rows[1], 'name', 'y');
+  assert.deepEqual([long.stored(1000).changes.length, long.stored(1000).left], [1, 1]);
+});
+
+test('kept changes are taken over by a table with other columns, and held where its key is another one', () => {
+  const changes = made();
+  set(changes, rows[0], 'name', 'x');
+  const kept = { db: 'd', table: 't', ...changes.stored(1000), uncertain: true };
+  const schema = (names, key) => ({ columns: names.map((name) => ({ name, type: 'int', nullable: false, default: null })), indexes: [{ name: 'PRIMARY', unique: true, columns: key }] });
+  const sheet = new Sheet();
+  sheet.restore([kept]);
+  assert.equal(pendingText(sheet.stored()), '1 change in t');
+  const of = sheet.changesOf({ db: 'd', table: 't' }, schema(['more', 'id', 'name', 'n'], ['id']));
+  assert.deepEqual(of.shown([null, 1, 'a', null]), [null, 1, 'x', null]);
+  assert.equal([...sheet.tables.values()][0].uncertain, true);
+  const other = new Sheet();
+  other.restore([kept]);
+  assert.equal(other.changesOf({ db: 'd', table: 't' }, schema(['ref', 'id', 'name', 'n'], ['ref'])).size, 0);
+  assert.deepEqual(other.stored(), [{ ...kept }]);
+});
+
+test('what is not well-formed in the storage is left out', () => {
+  const table = { db: 'd', table: 't', columns: ['id'], key: ['id'], changes: [{ op: 'delete', base: [1], set: [] }], left: 0, uncertain: false };
+  const pending = (more) => readPending([{ tab: 'a', db: 'd', table: 't', tables: [{ ...table, ...more }] }]).length;
+  assert.equal(pending({}), 1);
+  for (const more of [{ columns: 'id' }, { key: [1] }, { changes: {} }, { changes: [null] }, { changes: [{ op: 'drop', base: [1], set: [] }] }, { changes: [{ op: 'update', base: [1, 2], set: [] }] },
+    { changes: [{ op: 'update', base: null, set: [] }] }, { changes: [{ op: 'insert', base: null, set: [[1, 2]] }] }]) assert.equal(pending(more), 0, JSON.stringify(more));
+  assert.equal(readPending({}).length, 0);
+});
+
+test('rows of another table are known by a telling column, and found by it or by their key', () => {
+  const column = (name, type = 'varchar(20)') => ({ name, type, nullable: true });
+  const indexes = [{ unique: true, columns: ['token'] }];
+  assert.equal(readableColumn({ columns: [column('id', 'int'), column('token'), column('note'), column('first_name')], indexes }, ['id']), 'first_name');
+  assert.equal(readableColumn({ columns: [column('id', 'int'), column('note'), column('token')], indexes }, ['id']), 'token');
+  assert.equal(readableColumn({ columns: [column('id', 'int'), column('note')] }, ['id']), 'note');
+  assert.equal(readableColumn({ columns: [column('id', 'int'), column('day', 'date')] }, ['id']), '');
+  assert.deepEqual(candidates({ columns: [column('id', 'int'), column('day', 'date'), column('bytes', 'blob')] }, ['id']), ['day']);
+  const schema = { foreign_keys: [{ columns: ['a', 'b'], ref_db: 'o', ref_table: 'two', ref_columns: ['x', 'y'] }, { columns: ['a'], ref_table: 'one', ref_columns: ['id'] }] };
+  assert.deepEqual(keyAt(schema, 'd', 'a'), { db: 'd', table: 'one', columns: ['a'], refColumns: ['id'] });
+  assert.equal(keyAt(schema, 'd', 'b')?.table, 'two');
+  assert.equal(keyAt(schema, 'd', 'c'), undefined);
+  const key = { db: 'd', table: 'one', columns: ['a'], refColumns: ['id'] };
+  assert.equal(rowsSql(key, 'name', '', null), 'SELECT `id`, CAST(`name` AS CHAR) AS `name`\nFROM `d`.`one`\nORDER BY `name`, `id` LIMIT 51');
+  assert.equal(rowsSql(key, 'name', "5%'", 7), "SELECT `id`, CAST(`name` AS CHAR) AS `name`\nFROM `d`.`one`\nWHERE CAST(`id` AS CHAR) LIKE '5!%''%' ESCAPE '!' OR CAST(`name` AS CHAR) LIKE '%5!%''%' ESCAPE '!'\nORDER BY CAST(`id` AS CHAR) = '5%''' DESC, `name`, `id` LIMIT 51");
+  assert.equal(rowsSql(key, '', '', 7), "SELECT `id`\nFROM `d`.`one`\nORDER BY CAST(`id` AS CHAR) = '7' DESC, `id` LIMIT 51");
 });

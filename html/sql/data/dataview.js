@@ -6,6 +6,7 @@
 import { keepClear } from '../../common/announce.js';
 import { fill, h, icon, loadStyle } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
+import { pendingText } from '../core/pending.js';
 import { KeptLayouts } from '../results/columns.js';
 import { rowHeight } from '../results/grid.js';
 import { ResultView } from '../results/resultview.js';
@@ -32,7 +33,8 @@ const LOW = '(max-height: 420px)';
  * @typedef {Place & {schema: any, rows: TableRows}} Stop on the way back, with the rows that were looked at
  * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
  *   announce: Announce, completing: Pick<import('./whereeditor.js').Source, 'catalogue'|'version'|'enabled'>, onTitle: (title: string) => void, readOnly: () => boolean, zone: () => string,
- *   fill: (db: string, table: string) => Promise<boolean>, store: ConstructorParameters<typeof KeptLayouts>[0], transactions: () => string[], changed: () => void}} Deps `changed`: other rows are shown; `transactions`: tabs that have one open; `fill`: imports a file into the table; true where it wrote
+ *   fill: (db: string, table: string) => Promise<boolean>, store: ConstructorParameters<typeof KeptLayouts>[0], transactions: () => string[], keep: (now?: boolean) => void}} Deps `transactions`: tabs that have one open; `keep`: other rows are
+ *   shown or rows were changed, which is kept in a moment or now; `fill`: imports a file into the table; true where it wrote
  */
 
 /** The content of a data tab. What Find, Copy and Export of the result area need of a ResultView, it has too. */
@@ -56,12 +58,17 @@ export class DataView {
   #editing = null;
   /** Rows of the table without filters, as far as they were counted; its name. */
   #whole = { of: '', rows: '' };
+  /** Changes that were kept, until what changes rows is loaded. @type {import('../core/pending.js').PendingTable[]} */ #pending;
   /** Opens the viewer. @type {((at: import('../results/gridmodel.js').Position) => void)|null} */
   #viewCell = null;
 
-  /** @param {string} db @param {string} table @param {Deps} deps @param {Place & {masked?: boolean}} [kept] what was looked at before; `masked`: without its condition, which held a password */
-  constructor(db, table, deps, kept) {
+  /**
+   * @param {string} db @param {string} table @param {Deps} deps @param {Place & {masked?: boolean}} [kept] what was looked at before; `masked`: without its condition, which held a password
+   * @param {import('../core/pending.js').PendingTable[]} [pending] changes that were not applied
+   */
+  constructor(db, table, deps, kept, pending = []) {
     this.#deps = deps;
+    this.#pending = pending;
     this.#layouts = new KeptLayouts(deps.store);
     this.#place = { db, table, filters: readFilters(kept?.filters ?? []), free: kept?.free ?? '', sort: kept?.sort ?? [] };
     this.#bar = new DataBar({
@@ -114,9 +121,22 @@ export class DataView {
     return this.#view?.openColumns(button, byKey);
   }
 
+  /** The form of the active row, or the grid again. */
+  openForm() {
+    return this.#view?.openForm();
+  }
+
   /** Describes the pending changes; empty if there are none. */
   get unsaved() {
-    return this.#editing?.unsaved ?? '';
+    return this.#editing?.unsaved ?? pendingText(this.#pending);
+  }
+
+  /** The pending changes as they are kept while the page is loaded again; none where there are none. @returns {Omit<import('../core/pending.js').Pending, 'tab'>[]} */
+  get pending() {
+    const { db, table } = this.#place;
+    const tables = this.#editing?.pending ?? this.#pending;
+    const isWhole = !this.#editing?.isOpen;
+    return tables.length || !isWhole ? [{ db, table, tables, isWhole }] : [];
   }
 
   dispose() {
@@ -149,6 +169,7 @@ export class DataView {
       if (turn !== this.#turn) return kept ? undefined : rows.dispose();
       if (!kept) this.#editing?.reread(place);
       this.#show(place, schema, rows, trail);
+      this.#tellHeld();
     } catch (cause) {
       if (turn !== this.#turn) return undefined;
       if (this.#isHere(place)) this.#refused = place.filters;
@@ -173,6 +194,14 @@ export class DataView {
     place.sort = place.sort.filter(({ name }) => known.has(name.toLowerCase()));
   }
 
+  /** Says why kept changes of the table cannot be applied. */
+  #tellHeld() {
+    const { db, table } = this.#place;
+    const kept = this.#editing ? [] : this.#pending.filter((one) => one.db === db && one.table === table);
+    const why = kept.length ? `${pendingText(kept)} cannot be applied. ${whyFixed(this.#schema, this.#deps.readOnly()) || 'The row editor was not loaded'}` : this.#editing?.whyHeld(this.#place);
+    if (why) this.#bar.fail(`${why}. They are kept until you close the tab.`);
+  }
+
   #rowsOf(place, schema) {
     const { api } = this.#deps;
     /** @type {TableRows} */
@@ -192,14 +221,17 @@ export class DataView {
   #makeEditing(Editing) {
     const { api, notify, announce, transactions } = this.#deps;
     const editing = new Editing({
-      api, notify, announce, transactions,
+      api, notify, announce, transactions, schema: this.#deps.schema, store: this.#deps.store,
       redraw: (toTop) => this.#redraw(toTop),
       reload: () => this.#open({ ...this.#place, top: this.grid?.offset, at: this.grid && { ...this.grid.model.active } }, { fresh: true }),
       failed: (message) => this.#bar.fail(message),
       settled: () => this.#bar.settle(),
-      titled: () => this.#title(),
+      titled: () => { this.#title(); this.#deps.keep(); },
+      edited: this.#deps.keep,
       view: (at) => this.#viewCell?.(at),
     });
+    editing.restore(this.#pending);
+    this.#pending = [];
     this.#bar.foot.before(editing.element);
     keepClear(editing.element);
     return editing;
@@ -258,7 +290,7 @@ export class DataView {
     this.#tell();
     if (focused && !same) grid.focus();
     this.#title();
-    this.#deps.changed();
+    this.#deps.keep();
     this.#deps.announce(`${place.table}: ${this.#bar.figures.textContent}`);
   }
 
@@ -270,6 +302,7 @@ export class DataView {
     const view = new ResultView(/** @type {any} */ (this.#rows), {
       title: this.#place.table, run: {}, notify, announce, schemaOf: this.#deps.schema, menu: (at) => this.#menu(at),
       filter: (column) => this.#filterOfActive(column),
+      form: { edit: (row) => this.#editing?.formOf(row) ?? null, typing: (commit) => { if (this.#editing) this.#editing.typing = commit; } },
       arranged: (layout) => this.#layouts.write(db, table, names, layout),
       grid: {
         label: `Rows of ${this.#place.table}`,

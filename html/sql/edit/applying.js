@@ -42,8 +42,9 @@ export class Refusal extends Error {
  * Reviews and applies; null where that was left. Throws a Refusal.
  * @param {ReturnType<typeof import('../api.js').createApi>} api
  * @param {Job} job
- * @param {{changed: () => void, took: (id: string, row: any[]|null) => void, applying: (queryId: string) => void, refused: () => void}} on `changed`: a change
- *   went in the review; `took`: a row as it is now takes the place of the one that was read
+ * @param {{changed: () => void, took: (id: string, row: any[]|null) => void, applying: (queryId: string) => void, refused: (lost: boolean) => void}} on `changed`: a change
+ *   went in the review; `took`: a row as it is now takes the place of the one that was read; `refused`: nothing runs any
+ *   more; `lost`: it is unknown whether the changes were made
  * @returns {Promise<Outcome|null>}
  */
 export async function reviewAndApply(api, { changes, of, nameOf, showReview, showConflict, follows, transactions }, on) {
@@ -68,7 +69,7 @@ export async function reviewAndApply(api, { changes, of, nameOf, showReview, sho
       const { rows, moments } = await api.edit({ ...body, query_id: query });
       return { applied: ids.length, ids, rows: rowsOf(rows, moments, changes.columns) };
     } catch (error) {
-      on.refused();
+      on.refused(written && isLost(error));
       if (!await settled(error, ids, written)) return null;
     }
   }

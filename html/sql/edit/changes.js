@@ -70,6 +70,15 @@ export const standsFor = (value) => value instanceof Default || value instanceof
  * @typedef {{id: string, base: any[]|null}} Target a row that is there, by what was read of it, or a new one
  */
 
+/** A value as it is kept: a placeholder by its text, and one that is not known. */
+const packed = (value) => (value instanceof Default ? { default: value.text } : value === undefined ? { missing: true } : value);
+
+/** @param {any} value as it was kept @returns {any} */
+function unpacked(value) {
+  if (typeof value !== 'object' || value === null) return value;
+  return 'default' in value ? new Default(String(value.default)) : undefined;
+}
+
 /** The changes of one table. */
 export class Changes {
   /** @type {Map<string, Change>} */ #all = new Map();
@@ -322,15 +331,48 @@ export class Changes {
     this.#put(known.op === 'delete' || set.size ? [[next, this.#made(next, known.op, row, set)]] : []);
   }
 
-  /** Takes over what was collected while the table had other columns. @param {Changes} old */
+  /**
+   * The changes as they are kept while the page is loaded again, without files and those beyond a number of characters.
+   * @param {number} room @returns {Pick<import('../core/pending.js').PendingTable, 'columns'|'key'|'changes'|'left'>}
+   */
+  stored(room) {
+    const { columns, key } = this;
+    const all = [...this.list.filter(({ op }) => op !== 'insert'), ...this.#added];
+    let left = room;
+    const changes = all.flatMap(({ op, base, set }) => {
+      const values = [...base ?? [], ...set.values()];
+      const size = values.reduce((sum, value) => sum + (typeof value === 'string' ? value.length : value instanceof FileValue ? Infinity : 8), 40);
+      if (size > left) return [];
+      left -= size;
+      const moments = base && momentsOf.get(base);
+      return [{ op, base: base && base.map(packed), ...(moments && { moments }), set: [...set].map(([name, value]) => /** @type {[string, any]} */ ([name, packed(value)])) }];
+    });
+    return { columns, key, changes, left: all.length - changes.length };
+  }
+
+  /** Changes that were kept. @param {Pick<import('../core/pending.js').PendingTable, 'columns'|'key'|'changes'>} kept */
+  static of({ columns, key, changes }) {
+    const all = new Changes({ columns, key });
+    for (const { op, base, moments, set } of changes) {
+      const values = new Map(set.map(([name, value]) => [name, unpacked(value)]));
+      const row = base && base.map(unpacked);
+      if (row && moments) momentsOf.set(row, moments);
+      if (row) all.#put([[all.idOf(row), all.#made(all.idOf(row), op, row, values)]]);
+      else all.add([values]);
+    }
+    all.#steps = [];
+    return all;
+  }
+
+  /** Takes over what was collected while the table had other columns, or in another tab. @param {Changes} old */
   adopt(old) {
     for (const { op, base, set } of old.list) {
-      const row = base && this.columns.map((name) => base[old.columns.indexOf(name)] ?? null);
+      const row = base && this.columns.map((name) => (old.columns.includes(name) ? base[old.columns.indexOf(name)] : null));
       const moments = base && momentsOf.get(base);
       if (row && moments) momentsOf.set(row, moments);
       const kept = new Map([...set].filter(([name]) => this.columns.includes(name)));
       if (!row) this.add([kept]);
-      else if (op === 'delete' || kept.size) this.#put([[this.idOf(row), this.#made(this.idOf(row), op, row, kept)]]);
+      else if (op === 'delete' || kept.size) this.#put([[this.idOf(row), this.#made(this.idOf(row), op, row, new Map([...this.of(row)?.set ?? [], ...kept]))]]);
     }
     this.#steps = [];
   }

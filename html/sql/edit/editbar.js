@@ -4,10 +4,12 @@
  */
 
 import { fill, h, icon, iconButton } from '../../common/dom.js';
+import { countText } from '../core/pending.js';
+import { UNCERTAIN } from './words.js';
 
 /**
  * @typedef {{add: () => void, duplicate: () => void, remove: () => void, undo: () => void, review: () => void, discard: () => void, cancel: () => void}} Actions
- * @typedef {{count: number, canUndo: boolean, hasRow: boolean, problems: number, elsewhere: string, applying: boolean}} State
+ * @typedef {{count: number, canUndo: boolean, hasRow: boolean, problems: number, elsewhere: string, applying: boolean, uncertain: boolean}} State
  */
 
 /** The line. */
@@ -29,7 +31,7 @@ export class EditBar {
   show(state) {
     this.element.hidden = !state;
     if (!state) return;
-    const { count, canUndo, hasRow, problems, elsewhere, applying } = state;
+    const { count, canUndo, hasRow, problems, elsewhere, applying, uncertain } = state;
     this.duplicate.hidden = this.remove.hidden = !hasRow;
     this.tools.hidden = applying;
     this.element.classList.toggle('pending', count > 0);
@@ -38,6 +40,7 @@ export class EditBar {
     fill(this.state,
       elsewhere && h('span', { class: 'edit-elsewhere', text: elsewhere }),
       count > 0 && h('span', { class: 'edit-count' }, icon('edit'), h('b', {}, count.toLocaleString('en'), h('span', { class: 'tool-label', text: countText(count).replace(/^\S+/, '') })), problems > 0 && h('span', { class: 'bad', text: `· ${problems} to fix` })),
+      uncertain && count > 0 && !applying && h('span', { class: 'bad edit-uncertain', text: 'may be applied already', title: UNCERTAIN }),
       applying ? [h('span', { class: 'dim', text: 'Applying …' }), button('Cancel', '', this.#on.cancel)] : [
         canUndo && iconButton('undo', 'Undo the last step (Ctrl+Z)', this.#on.undo),
         count > 0 && h('button', { type: 'button', class: 'button small', title: 'Discard all changes', on: { click: this.#on.discard } }, icon('close'), h('span', { class: 'tool-label', text: 'Discard' })),
@@ -45,6 +48,3 @@ export class EditBar {
     if (hadFocus) /** @type {HTMLElement|null} */ (this.state.querySelector('.primary') ?? this.tools.querySelector('button'))?.focus();
   }
 }
-
-/** @param {number} count */
-export const countText = (count) => `${count.toLocaleString('en')} ${count === 1 ? 'change' : 'changes'}`;

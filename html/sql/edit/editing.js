@@ -4,6 +4,7 @@
  */
 
 import { confirmDialog } from '../../common/dialog.js';
+import { countText, pendingText } from '../core/pending.js';
 import { reviewAndApply } from './applying.js';
 import { valueOf } from './bytes.js';
 import { CellEditor } from './celleditor.js';
@@ -11,12 +12,15 @@ import { Default, standsFor } from './changes.js';
 import { openChoices, openSet } from './choices.js';
 import { entriesOf } from './cellmenu.js';
 import { Copied, cellsOf, newSpots, spotsOf } from './clipboard.js';
-import { EditBar, countText } from './editbar.js';
+import { EditBar } from './editbar.js';
 import { followsOf } from './follows.js';
 import { bitsOf, needsPanel, read, refusal, textOf } from './fields.js';
 import { drawCell, drawRow } from './marks.js';
 import { openValue } from './panel.js';
+import { KeptReadables, keyAt } from './readable.js';
+import { openReference } from './reference.js';
 import { showConflict, showReview } from './review.js';
+import { rowEdit } from './rowedit.js';
 import { Sheet } from './sheet.js';
 
 /** Cells that one key or one paste changes at most. */
@@ -32,7 +36,9 @@ const STEPS = { down: [1, 0], up: [-1, 0], right: [0, 1], left: [0, -1] };
  * @typedef {import('./fields.js').Field} Field
  * @typedef {import('./sheet.js').Shown} Shown
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, notify: Notify, announce: Announce, redraw: (toTop?: boolean) => void,
- *   reload: () => void, failed: (message: string) => void, settled: () => void, titled: () => void, view: (at: Position) => void, transactions: () => string[]}} Host `transactions`: the page's tabs with an open one
+ *   reload: () => void, failed: (message: string) => void, settled: () => void, titled: () => void, edited: (now?: boolean) => void, view: (at: Position) => void, transactions: () => string[],
+ *   schema: (db: string, table: string) => Promise<any>, store: ConstructorParameters<typeof KeptReadables>[0]}} Host `transactions`: the page's tabs with an open one; `edited`:
+ *   the changes are others, to be kept in a moment or now
  */
 
 /** Editor of the rows of one data tab, whichever table it shows. */
@@ -45,6 +51,8 @@ export class Editing {
   /** True if the key pressed last asks for new rows of what is pasted. */
   #asNew = false;
   #applying = '';
+  /** Takes what is being typed in the form of a row; null where nothing is. @type {(() => void)|null} */
+  typing = null;
   #bar;
 
   /** @param {Host} host */
@@ -85,8 +93,29 @@ export class Editing {
 
   /** Describes the pending changes; empty if there are none. */
   get unsaved() {
-    const pending = [...this.#sheet.tables.values()].filter(({ changes }) => changes.size || (changes === this.#sheet.table.changes && this.#editor?.touched));
-    return pending.map(({ table, changes }) => `${countText(Math.max(1, changes.size))} in ${table}`).join(', ');
+    const pending = [...this.#sheet.tables.values()].filter(({ changes }) => changes.size || (changes === this.#sheet.table.changes && (this.typing || this.#editor?.touched)));
+    return [...pending.map(({ table, changes }) => `${countText(Math.max(1, changes.size))} in ${table}`), pendingText(this.#sheet.held)].filter(Boolean).join(', ');
+  }
+
+  /** The changes as they are kept while the page is loaded again. */
+  get pending() {
+    return this.#sheet.stored();
+  }
+
+  /** True while something is typed or written, which is lost with the page. */
+  get isOpen() {
+    return this.#applying !== '' || this.typing !== null || Boolean(this.#editor?.touched);
+  }
+
+  /** Takes changes that were kept. @param {import('../core/pending.js').PendingTable[]} kept */
+  restore(kept) {
+    this.#sheet.restore(kept);
+  }
+
+  /** Reason for which kept changes of a table cannot be applied; empty where they can. @param {{db: string, table: string}} of */
+  whyHeld({ db, table }) {
+    const held = this.#sheet.held.filter((one) => one.db === db && one.table === table);
+    return held.length ? `${pendingText(held)} cannot be applied: the key of the table has changed` : '';
   }
 
   dispose() {
@@ -101,6 +130,7 @@ export class Editing {
     const elsewhere = others.map((one) => `${countText(one.changes.size)} in ${one.table}`).join(', ');
     this.#bar.show(this.#sheet.shown && {
       count: changes.size, canUndo: changes.canUndo, hasRow: this.#sheet.shown.rows.length > 0, problems: this.#sheet.problems().length, elsewhere: elsewhere && `Also ${elsewhere}`, applying: this.#applying !== '',
+      uncertain: this.#sheet.table.uncertain,
     });
   }
 
@@ -110,6 +140,16 @@ export class Editing {
     this.#host.redraw(toTop);
     this.#draw();
     this.#host.titled();
+  }
+
+  /** The row at a place as its form changes it; null where it cannot be changed. @param {number} place */
+  formOf(place) {
+    return this.#sheet.shown && rowEdit(this.#sheet, place, {
+      put: (target, field, value) => this.#put(target, field, value), isBusy: () => this.#isBusy(), notify: this.#host.notify, undo: () => this.undo(), review: () => this.review(),
+      panel: (field, value) => openValue({ field, value }),
+      reference: (anchor, target, field, column) => this.#openReference(anchor, { row: place, column }, field, target, { label: `${field.name} of row ${place + 1}`, go: () => {}, plain: () => this.#host.notify('The rows of the other table cannot be read; enter the key itself', 'info') }),
+      refersTo: (field) => keyAt(this.#sheet.shown?.schema, this.#sheet.shown?.place.db ?? '', field.name)?.table ?? '',
+    });
   }
 
   // Marks.
@@ -152,10 +192,41 @@ export class Editing {
     const put = (next, move = '') => { this.#put(target, field, next); this.#go(at, move); };
     const label = `${field.name} of row ${at.row + 1}`;
     const choice = field.kind === 'choice' || (field.kind === 'boolean' && typed === undefined);
+    const plain = (text) => this.#inCell(at, field, target, /** @type {HTMLElement} */ (grid.activeElement), label, text);
+    if (!choice && field.kind !== 'choices' && this.#openReference(cell, at, field, target, { label, typed, plain, go: (move) => this.#go(at, move) })) return;
     if (choice) openChoices(cell, { field, value, label, typed, done: put });
     else if (field.kind === 'choices') openSet(cell, { field, value, label, done: put });
     else if (needsPanel(field, value) && (typed === undefined || field.kind !== 'text')) this.#panel(at, field, target, field.kind === 'json' ? typed : undefined);
     else this.#inCell(at, field, target, cell, label, typed);
+  }
+
+  /**
+   * Opens the rows that a foreign key can refer to, where the column is of one.
+   * @param {HTMLElement} anchor @param {Position} at @param {Field} field @param {Target} target
+   * @param {{label: string, typed?: string, plain: (typed?: string) => void, go: (move: string) => void}} on `plain`: they cannot be read
+   * @returns {boolean} whether the column is of a foreign key
+   */
+  #openReference(anchor, at, field, target, { label, typed, plain, go }) {
+    const { schema, place } = /** @type {Shown} */ (this.#sheet.shown);
+    const key = keyAt(schema, place.db, field.name);
+    if (!key) return false;
+    const { table } = this.#sheet;
+    const ifSame = (act) => { if (this.#sheet.table === table && !this.#isBusy()) act(); };
+    openReference(anchor, {
+      api: this.#host.api, key, schema: () => this.#host.schema(key.db, key.table), readables: new KeptReadables(this.#host.store), field, value: this.#sheet.value(at), label, typed,
+      nullable: key.columns.every((name) => table.fields.find((one) => one.name === name)?.nullable),
+      chosen: (values, move) => ifSame(() => {
+        table.changes.set(key.columns.map((column, i) => ({ target, column, value: values && (typeof values[i] === 'number' ? String(values[i]) : values[i]) })));
+        this.#changed();
+        go(move);
+      }),
+      entered: (text, move) => ifSame(() => {
+        this.#put(target, field, read(field, text).value);
+        if (move !== 'stay') go(move);
+      }),
+      plain: (text) => ifSame(() => plain(text)),
+    });
+    return true;
   }
 
   #inCell(at, field, target, cell, label, typed) {
@@ -208,6 +279,7 @@ export class Editing {
   /** Takes what is being typed in a cell. */
   commit() {
     this.#editor?.commit();
+    this.typing?.();
   }
 
   // Keys of the grid.
@@ -437,16 +509,22 @@ export class Editing {
     if (!changes.size) return this.#host.notify('No changes', 'info');
     changes.forgive();
     this.#host.settled();
+    const known = table.uncertain;
     try {
       const outcome = await reviewAndApply(this.#host.api, {
-        changes, of: { db: table.db, table: table.table, timeZone: rows.timeZone }, nameOf: (id) => `The row ${this.#sheet.nameOf(id)}`, showReview, showConflict,
+        changes, of: { db: table.db, table: table.table, timeZone: rows.timeZone }, nameOf: (id) => `The row ${this.#sheet.nameOf(id)}`, showConflict,
+        showReview: (review, name) => showReview({ ...review, uncertain: table.uncertain }, name),
         follows: () => followsOf(this.#host.api, { db: table.db, table: table.table, columns: schema.columns }, changes.list), transactions: this.#host.transactions,
       }, {
         changed: () => this.#changed(), took: (id, row) => this.#took(table, rows, id, row),
-        applying: (id) => { this.#applying = id; this.#draw(); }, refused: () => { this.#applying = ''; this.#draw(); },
+        // Kept at once: the page may go before the answer comes.
+        applying: (id) => { this.#applying = id; table.uncertain = true; this.#host.edited(true); this.#draw(); },
+        refused: (lost) => { this.#applying = ''; table.uncertain = known || lost; this.#host.edited(true); this.#draw(); },
       });
-      if (outcome) this.#applied(table, rows, outcome);
-      else this.#changed();
+      if (outcome) {
+        table.uncertain = false;
+        this.#applied(table, rows, outcome);
+      } else this.#changed();
     } catch (refusal) {
       this.#refused(table, rows, refusal);
     } finally {

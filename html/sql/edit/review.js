@@ -7,7 +7,7 @@ import { copyText, h, iconButton } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { tokens } from '../core/lexer.js';
 import { momentsOf } from '../data/values.js';
-import { openText } from './words.js';
+import { UNCERTAIN, openText } from './words.js';
 
 /** Statements that are drawn, and characters of one that are coloured. */
 const MOST = 300;
@@ -18,12 +18,13 @@ const SHOWN = 2000;
 
 /**
  * Shows what would run; resolves with `'apply'`, with the number of a change that is to be taken back, or with nothing.
- * @param {{statements: string[], transaction: boolean, note?: string|null, uncompared?: boolean, follows?: string[], open?: string[]}} review `uncompared`: large values
- *   are not compared; `follows`: what happens to rows of other tables; `open`: tabs with an open transaction
+ * @param {{statements: string[], transaction: boolean, note?: string|null, uncompared?: boolean, follows?: string[], open?: string[], uncertain?: boolean}} review `uncompared`: large values
+ *   are not compared; `follows`: what happens to rows of other tables; `open`: tabs with an open transaction; `uncertain`:
+ *   it was sent before, and may have been applied
  * @param {string} table
  * @returns {Promise<'apply'|number|undefined>}
  */
-export function showReview({ statements, transaction, note, uncompared, follows = [], open = [] }, table) {
+export function showReview({ statements, transaction, note, uncompared, follows = [], open = [], uncertain }, table) {
   const count = statements.length;
   const list = h('ol', { class: 'review-list', 'aria-label': 'Statements' });
   const copy = h('button', { type: 'button', class: 'button', text: 'Copy all', on: { click: () => copyText(statements.map((sql) => `${sql};\n`).join('')) } });
@@ -33,6 +34,7 @@ export function showReview({ statements, transaction, note, uncompared, follows 
     harmless: true,
     body: [
       h('p', { class: transaction ? 'review-how' : 'review-how warn', text: howText(transaction, count) }),
+      uncertain && h('p', { class: 'review-how warn', text: UNCERTAIN }),
       note && h('p', { class: 'review-how', text: note }),
       uncompared && h('p', { class: 'review-how', text: 'Values of more than 4 million characters are not compared with the current ones.' }),
       follows.length > 0 && h('ul', { class: 'review-how warn review-follows', 'aria-label': 'Effects of foreign keys' }, follows.map((text) => h('li', { text }))),

@@ -4,6 +4,7 @@
  */
 
 import { keyOf } from '../data/browse.js';
+import { MOST_PENDING } from '../core/pending.js';
 import { Changes, Default } from './changes.js';
 import { fieldOf, initialOf, read, refusal } from './fields.js';
 
@@ -16,14 +17,16 @@ const TOLD = 60;
  * @typedef {import('./fields.js').Field} Field
  * @typedef {{grid: import('../results/grid.js').Grid, rows: import('../data/source.js').TableRows, schema: any,
  *   place: import('../data/source.js').Place}} Shown
- * @typedef {{db: string, table: string, changes: Changes, fields: Field[]}} Table
+ * @typedef {{db: string, table: string, changes: Changes, fields: Field[], uncertain: boolean}} Table `fields`: none before the table was looked at; `uncertain`:
+ *   the changes were sent, and it is unknown whether they were made
  */
 
 /** The tables that a data tab has changed rows of, and the one that it shows. */
 export class Sheet {
   /** @type {Map<string, Table>} */ tables = new Map();
+  /** Kept changes whose table has another key now. @type {import('../core/pending.js').PendingTable[]} */ held = [];
   /** @type {Shown|null} */ shown = null;
-  /** @type {Table} */ table = { db: '', table: '', changes: new Changes({ columns: [], key: [] }), fields: [] };
+  /** @type {Table} */ table = { db: '', table: '', changes: new Changes({ columns: [], key: [] }), fields: [], uncertain: false };
 
   /** @param {Shown|null} shown null where the rows cannot be changed */
   show(shown) {
@@ -37,16 +40,34 @@ export class Sheet {
     const id = idOf({ db, table });
     const columns = schema.columns.map(({ name }) => name);
     const known = this.tables.get(id);
-    if (known && JSON.stringify(known.changes.columns) === JSON.stringify(columns)) return known.changes;
+    if (known?.fields.length && JSON.stringify(known.changes.columns) === JSON.stringify(columns)) return known.changes;
     const fields = schema.columns.map((column) => fieldOf(column, schema));
     const field = (name) => fields.find((one) => one.name === name);
+    const key = keyOf(schema)?.parts.map(({ name }) => name) ?? [];
     const changes = new Changes({
-      columns, key: keyOf(schema)?.parts.map(({ name }) => name) ?? [], isGiven: (name) => !field(name)?.fixed,
+      columns, key, isGiven: (name) => !field(name)?.fixed,
       initial: (name) => new Default(initialOf(field(name))),
     });
-    if (known) changes.adopt(known.changes);
-    this.tables.set(id, { db, table, changes, fields });
+    const isKeyed = known && key.every((name) => known.changes.columns.includes(name));
+    if (isKeyed) changes.adopt(known.changes);
+    else if (known?.changes.size) this.held.push(storedOf(known));
+    this.tables.set(id, { db, table, changes, fields, uncertain: Boolean(isKeyed && known.uncertain) });
     return changes;
+  }
+
+  /** Takes changes that were kept while the page was loaded again. @param {import('../core/pending.js').PendingTable[]} kept */
+  restore(kept) {
+    for (const one of kept) {
+      const { db, table, uncertain } = one;
+      const known = this.tables.get(idOf(one));
+      if (known) known.changes.adopt(Changes.of(one));
+      else this.tables.set(idOf(one), { db, table, changes: Changes.of(one), fields: [], uncertain });
+    }
+  }
+
+  /** The changes as they are kept while the page is loaded again. @returns {import('../core/pending.js').PendingTable[]} */
+  stored() {
+    return [...[...this.tables.values()].filter(({ changes }) => changes.size).map(storedOf), ...this.held];
   }
 
   /** The rows of a table are read again. @param {{db: string, table: string}} of */
@@ -175,6 +196,9 @@ export class Sheet {
     return changes.key.map((name) => `${name} = ${told(base?.[changes.columns.indexOf(name)])}`).join(', ');
   }
 }
+
+/** @param {Table} table @returns {import('../core/pending.js').PendingTable} */
+const storedOf = ({ db, table, changes, uncertain }) => ({ db, table, ...changes.stored(MOST_PENDING), uncertain });
 
 const idOf = ({ db, table }) => JSON.stringify([db, table]);
 

@@ -63,6 +63,7 @@ export function createResults(host, deps) {
     get unsaved() { return area.unsaved(); },
     unsavedIn: (id) => area.unsavedIn(`other-${id}`),
     places: () => area.places(),
+    pending: () => area.pending(),
     destroy: () => area.destroy(),
   };
 }
@@ -101,6 +102,7 @@ class ResultArea {
       tool('pin', 'Pin', 'keeps this result when the next statement runs', () => this.#pin()),
       tool('column', 'Columns', 'Ctrl+G in the rows', (button) => this.#view?.openColumns?.(button)),
       tool('search', 'Find', 'F3', () => this.find()),
+      tool('cards', 'Row', 'F8', () => this.#view?.openForm?.()),
       tool('copy', 'Copy', '', (button) => this.#view?.copying?.openPanel(button)),
       tool('download', 'Export', '', () => this.#export()));
     this.busy = h('div', { class: 'results-busy', hidden: true });
@@ -417,6 +419,11 @@ class ResultArea {
     return [...this.#views.values()].flatMap(({ place }) => (place ? [place] : []));
   }
 
+  /** Changes of rows that are not applied, by data tab. @returns {Omit<import('../core/pending.js').Pending, 'tab'>[]} */
+  pending() {
+    return [...this.#views.values()].flatMap((view) => view.pending ?? []);
+  }
+
   /** Describes what would be lost if all were closed; empty if nothing would. */
   unsaved() {
     return [...this.#views.values()].map((view) => view.unsaved ?? '').filter(Boolean).join(', ');
@@ -471,7 +478,8 @@ class ResultArea {
       split.setAttribute('aria-pressed', String(this.tabs.isSplit));
     }
     // On a phone the tabs need its place more, unless there are many columns.
-    query(this.tools, '[data-tool="column"]')?.toggleAttribute('data-few', isOfRun(this.tabs.active) && (this.#view?.grid?.model.columnCount ?? 0) <= FEW_COLUMNS);
+    const isFew = isOfRun(this.tabs.active) && (this.#view?.grid?.model.columnCount ?? 0) <= FEW_COLUMNS;
+    for (const name of ['column', 'cards']) query(this.tools, `[data-tool="${name}"]`)?.toggleAttribute('data-few', isFew);
     query(this.tools, '[data-tool="pin"]')?.setAttribute('aria-pressed', String(Boolean(this.#view?.pinned)));
     this.element.classList.toggle('looking', this.tabs.active?.startsWith('other-') ?? false);
     this.#frame();

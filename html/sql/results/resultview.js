@@ -3,7 +3,7 @@
  * @module
  */
 
-import { fill, h } from '../../common/dom.js';
+import { fill, h, loadStyle } from '../../common/dom.js';
 import { Copying } from './copying.js';
 import { FindBar } from './find.js';
 import { Grid } from './grid.js';
@@ -19,18 +19,21 @@ export class ResultView {
   #notify;
   #announce;
   #filter;
+  #formOn;
+  /** The form of a row, once it is loaded. @type {import('../edit/rowform.js').RowForm|null} */ #form = null;
 
   /**
    * @param {import('../core/resultset.js').ResultSet} result
    * @param {{title: string, run: object, notify: Notify, announce: Announce, why?: string, schemaOf?: import('../core/origin.js').SchemaOf,
-   *   arranged?: (layout: import('./gridmodel.js').Layout) => void, filter?: (column: number) => void,
+   *   arranged?: (layout: import('./gridmodel.js').Layout) => void, filter?: (column: number) => void, form?: Pick<import('../edit/rowform.js').On, 'edit'|'typing'>,
    *   grid?: Partial<ConstructorParameters<typeof Grid>[1]>, menu?: (at: import('./gridmodel.js').Position) => import('../../common/menu.js').MenuItem[]}} deps
-   *   `grid`: further options of the grid; `menu`: further entries of a cell's menu; `why`: why values are not changed here; `arranged`: columns were hidden, moved or frozen; `filter`: opens the filter of a column
+   *   `grid`: further options of the grid; `menu`: further entries of a cell's menu; `why`: why values are not changed here; `arranged`: columns were hidden, moved or frozen; `filter`: opens the filter of a column; `form`: changes rows in their form
    */
-  constructor(result, { title, run, notify, announce, schemaOf, grid, menu, why, arranged, filter }) {
+  constructor(result, { title, run, notify, announce, schemaOf, grid, menu, why, arranged, filter, form }) {
     this.#notify = notify;
     this.#announce = announce;
     this.#filter = filter;
+    this.#formOn = form;
     this.result = result;
     this.run = run;
     this.title = title;
@@ -38,7 +41,10 @@ export class ResultView {
     this.pinned = false;
     this.grid = new Grid(result, {
       label: this.#label,
-      onActive: (at) => this.viewer.isOpen && this.#show(at),
+      onActive: (at) => {
+        if (this.viewer.isOpen) this.#show(at);
+        if (this.#form?.isOpen) this.#form.show();
+      },
       onOpen: (at, byKey) => this.#open(at, byKey),
       onCopy: (event) => this.copying.onCopy(event),
       onMenu: (cell) => this.copying.openMenu(cell, () => this.#open(this.grid.model.active), menu?.(this.grid.model.active)),
@@ -83,6 +89,7 @@ export class ResultView {
   refresh() {
     const { model } = this.grid;
     if (this.viewer.isOpen && !this.viewer.shows(model.value(model.active))) this.#show(model.active);
+    if (this.#form?.isOpen) this.#form.show();
   }
 
   /** Widths and order as a person chose them. */
@@ -105,6 +112,39 @@ export class ResultView {
   dispose() {
     this.grid.dispose();
     this.viewer.close();
+  }
+
+  // The form of a row.
+
+  /** The form of the active row, or the grid again. */
+  async openForm() {
+    if (this.#form?.isOpen) return this.#closeForm();
+    const [module] = await this.#load(Promise.all([import('../edit/rowform.js'), loadStyle(new URL('../rowform.css', import.meta.url))])) ?? [];
+    if (!module) return undefined;
+    if (!this.grid.model.rowCount) return this.#notify('There is no row to show', 'info');
+    this.#form ??= this.#makeForm(module.RowForm);
+    this.viewer.close();
+    this.splitter.hidden = false;
+    this.element.classList.add('viewing');
+    if (this.grid.model.active.row < 0) this.grid.moveTo({ row: 0, column: this.grid.model.active.column }, { focus: false });
+    this.#form.show();
+    return this.#form.focus();
+  }
+
+  /** @param {typeof import('../edit/rowform.js').RowForm} RowForm */
+  #makeForm(RowForm) {
+    const form = new RowForm(this.grid, {
+      edit: () => null, typing: () => {}, ...this.#formOn, announce: this.#announce,
+      close: () => this.#closeForm(), step: (by) => this.#step(by), view: (at) => this.#open(at),
+    });
+    form.element.style.width = this.viewer.element.style.width;
+    this.viewer.element.before(form.element);
+    return form;
+  }
+
+  #closeForm() {
+    this.#form?.close();
+    this.#close();
   }
 
   // Columns.
@@ -148,6 +188,8 @@ export class ResultView {
   #onKey(event) {
     const find = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === 'f';
     if (find || event.key === 'F3') this.find.open();
+    else if (event.key === 'F8') this.openForm();
+    else if (event.key === 'Escape' && this.#form?.isOpen) this.#closeForm();
     else if (event.key === 'Escape' && this.viewer.isOpen) this.#close();
     else return;
     event.preventDefault();
@@ -158,6 +200,7 @@ export class ResultView {
   #open(at, byKey = false) {
     if (at.row < 0) return;
     const again = this.viewer.isOpen;
+    this.#form?.close();
     this.splitter.hidden = false;
     this.#show(at);
     this.element.classList.add('viewing');
@@ -198,7 +241,7 @@ export class ResultView {
       const by = { ArrowLeft: WIDTH.step, ArrowRight: -WIDTH.step }[event.key];
       if (!by) return;
       event.preventDefault();
-      this.#setWidth(this.viewer.element.offsetWidth + by);
+      this.#setWidth((this.#form?.isOpen ? this.#form : this.viewer).element.offsetWidth + by);
     });
     element.addEventListener('pointerdown', (event) => {
       event.preventDefault();
@@ -214,6 +257,7 @@ export class ResultView {
     const most = Math.max(WIDTH.least, (this.element.clientWidth || innerWidth) - 160);
     const chosen = Math.round(Math.min(Math.max(WIDTH.least, width), most));
     this.viewer.element.style.width = `${chosen}px`;
+    if (this.#form) this.#form.element.style.width = `${chosen}px`;
     this.splitter.setAttribute('aria-valuenow', String(chosen));
     writePreference('viewerWidth', chosen);
   }

@@ -12,6 +12,7 @@ const SAVE_MS = 400;
 export class Keeping {
   #host;
   #warnedFull = false;
+  #warnedPending = false;
   #saveSoon = debounce(() => this.save(), SAVE_MS);
   /** True if the page leaves without the browser's question. */
   leavesUnasked = false;
@@ -44,18 +45,35 @@ export class Keeping {
   save() {
     const { workspace, active, sidebar, fillIns } = this.#host;
     const tabs = this.#host.tabs.map((tab) => tab.stored());
-    const saved = workspace.saveTabs({ active: this.#host.tabs.indexOf(active), sidebar: sidebar.db ?? '', tabs });
+    const saveTabs = () => workspace.saveTabs({ active: this.#host.tabs.indexOf(active), sidebar: sidebar.db ?? '', tabs });
+    let saved = saveTabs();
+    // Texts of tabs go before changes of rows, before which the browser can still ask.
+    if (!saved) {
+      workspace.dropPending();
+      saved = saveTabs();
+    }
+    this.#keepPending();
     const fits = saved && tabs.every(({ text }) => text.length <= MAX_KEPT_TEXT);
     if (!fits && !this.#warnedFull) notify('This text is too large to survive a reload; save it as a file.', 'warn');
     this.#warnedFull = !fits;
     workspace.saveHistory(fillIns.history);
   }
 
-  /** Makes the browser ask before a running write, an open transaction or changes of rows are lost. */
+  /** Keeps changes of rows that are not applied; true if all of them are kept. */
+  #keepPending() {
+    const { workspace, tabs } = this.#host;
+    const all = tabs.flatMap((tab) => tab.results.pending().map((one) => ({ ...one, tab: tab.id })));
+    const fits = workspace.savePending(all) && all.every(({ tables }) => tables.every(({ left }) => left === 0));
+    if (!fits && !this.#warnedPending && 'locks' in navigator) notify('Some changes of rows are too large to survive a reload, or are files. Apply them before you leave the page.', 'warn');
+    this.#warnedPending = !fits;
+    return fits && all.every(({ isWhole }) => isWhole !== false);
+  }
+
+  /** Makes the browser ask before a running write, an open transaction or changes of rows that are not kept are lost. */
   #askBeforeLeaving(event) {
     const { readOnly, tabs } = this.#host;
     const loses = !readOnly && !this.leavesUnasked && tabs.some((tab) => tab.inTransaction || tab.run?.mayWrite);
-    if (!loses && !tabs.some((tab) => tab.results.unsaved)) return;
+    if (!loses && this.#keepPending()) return;
     event.preventDefault();
     event.returnValue = true;
   }

@@ -49,6 +49,7 @@ export const KEYS = [
   { group: 'Results', keys: ['F3'], what: `Find in the results, from anywhere (in the results also ${MOD} F)`, command: 'findResults', match: (e) => bare(e) && e.key === 'F3' },
   { group: 'Results', keys: [MOD, 'G'], what: 'List the columns: go to one, hide, freeze, move' },
   { group: 'Results', keys: ['Enter'], what: 'Open the cell viewer; Shift+F10 the menu of the cell' },
+  { group: 'Results', keys: ['F8'], what: `The form of the row: all its columns; ${ALT} ↑ ↓ the row above, below` },
   { group: 'Results', keys: ['Delete'], what: 'Close the tab, if it can be closed' },
   { group: 'Data of a table', keys: [ALT, '↓'], what: 'Filter the column' },
   { group: 'Data of a table', keys: [ALT, '→', '←'], what: 'Follow a foreign key, and go back' },

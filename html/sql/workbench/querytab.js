@@ -292,7 +292,7 @@ export class QueryTab {
 
   /** State that is kept across reloads. */
   stored() {
-    return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName, data: this.results.places() };
+    return { id: this.id, name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName, data: this.results.places() };
   }
 
   /** Leaves the session to the page that is loaded next. @returns {import('./store.js').StoredSession} */

@@ -1,9 +1,10 @@
 // The browser's storage of the page: settings for all servers, open tabs and history for each server and user.
 // Passwords never get here: literals that hold one are masked before anything is written.
 import { readHistory } from '../core/history.js';
+import { MOST_PENDING, readPending } from '../core/pending.js';
 import { errorWithoutSecrets, withoutSecrets } from '../core/secrets.js';
 
-/** @typedef {{name: string, text: string, db: string, generated: boolean, caret: number, autoName?: string, data?: any[]}} StoredTab */
+/** @typedef {{id?: string, name: string, text: string, db: string, generated: boolean, caret: number, autoName?: string, data?: any[]}} StoredTab */
 
 /** @typedef {{session: string, used: boolean, inTransaction: boolean}} StoredSession */
 
@@ -72,6 +73,7 @@ export class Workspace {
     const probe = new Workspace(server, '');
     const ids = Object.entries(probe.#all()).sort(([, a], [, b]) => b.savedAt - a.savedAt).map(([id]) => id);
     const mine = windowId(`${probe.#key}.window`);
+    probe.#prunePending([...ids, mine]);
     if (mine && await claim(`${probe.#key}.${mine}`, RELOAD_MS)) return probe.#named(mine);
     for (const id of ids) {
       if (id !== mine && await claim(`${probe.#key}.${id}`)) return probe.#named(id);
@@ -113,6 +115,47 @@ export class Workspace {
       if (write(`${this.#key}.tabs`, Object.fromEntries([mine, ...others.slice(0, count)]))) return true;
     }
     return false;
+  }
+
+  get #pendingKey() {
+    return `${this.#key}.pending.${this.#id}`;
+  }
+
+  /** Changes of rows that the page before had not applied. */
+  pending() {
+    return readPending(read(this.#pendingKey));
+  }
+
+  /**
+   * Keeps changes of rows that are not applied; false where they do not fit. Without the Locks API two windows could apply
+   * the same ones, so none are kept.
+   * @param {import('../core/pending.js').Pending[]} list
+   */
+  savePending(list) {
+    const kept = list.filter(({ tables }) => tables.length);
+    if (kept.length && navigator.locks && JSON.stringify(kept).length <= 1.5 * MOST_PENDING && write(this.#pendingKey, kept)) return true;
+    this.dropPending();
+    return !kept.length;
+  }
+
+  /** Forgets the kept changes of rows. */
+  dropPending() {
+    try {
+      localStorage.removeItem(this.#pendingKey);
+    } catch {
+      // Without storage there are none.
+    }
+  }
+
+  /** Forgets changes of windows whose tabs are forgotten. @param {(string|null)[]} known ids of windows */
+  #prunePending(known) {
+    const prefix = `${this.#key}.pending.`;
+    try {
+      const names = Object.keys(localStorage).filter((name) => name.startsWith(prefix));
+      for (const name of names) if (!known.includes(name.slice(prefix.length))) localStorage.removeItem(name);
+    } catch {
+      // Without storage there are none.
+    }
   }
 
   /** Other data kept for this server and user. @param {string} name */

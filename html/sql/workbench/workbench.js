@@ -2,6 +2,7 @@
 import { byId, loadStyle, queryAll } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { promptDialog } from '../../common/dialog.js';
+import { countText, pendingText } from '../core/pending.js';
 import { mayClose } from './closing.js';
 import { DataTabs } from './datatabs.js';
 import { Execution } from './execution.js';
@@ -81,11 +82,31 @@ export class Workbench {
 
   #restore() {
     const { tabs, active } = this.workspace.tabs();
-    for (const stored of tabs.slice(0, MAX_TABS)) this.#add({ ...stored, name: String(stored.name ?? 'query') });
-    if (!this.tabs.length) this.#add({ name: 'query 1', db: this.info.database ?? '' });
+    const pending = this.workspace.pending();
+    const shown = tabs.slice(0, MAX_TABS);
+    // Changes of rows come back even where their tab does not.
+    const of = (stored) => pending.filter(({ tab }) => tab === stored?.id || (stored === shown[0] && !shown.some(({ id }) => id === tab)));
+    for (const stored of shown) this.#add({ ...stored, name: String(stored.name ?? 'query') }, of(stored));
+    if (!this.tabs.length) this.#add({ name: 'query 1', db: this.info.database ?? '' }, pending);
     this.activate(this.tabs[Math.min(active, this.tabs.length - 1)] ?? this.tabs[0]);
     this.keeping.resumeSessions();
     this.fillIns.followLink();
+    if (pending.length) this.#tellPending(pending);
+  }
+
+  /** Says which changes of rows the page before left. @param {import('../core/pending.js').Pending[]} pending */
+  #tellPending(pending) {
+    const tables = pending.flatMap((one) => one.tables);
+    const left = tables.reduce((sum, one) => sum + one.left, 0);
+    const show = () => {
+      const tab = this.tabs.find(({ results }) => results.pending().length);
+      if (!tab) return;
+      this.activate(tab);
+      const [{ db, table }] = tab.results.pending();
+      this.#browse();
+      tab.results.activate(`data:${db}.${table}`);
+    };
+    notify(`Kept from before, and not applied: ${pendingText(tables)}.${left ? ` Files and large values were not kept: ${countText(left)}.` : ''}`, left ? 'warn' : 'info', { text: 'Show', run: show });
   }
 
   /** Opens the first database: from a link, from the last visit, or the one given at the start. */
@@ -224,11 +245,11 @@ export class Workbench {
 
   // --- tabs
 
-  #add(stored) {
+  #add(stored, pending = []) {
     const tab = new QueryTab(this, stored);
     tab.show(false);
     this.tabs.push(tab);
-    this.data.restore(tab.results, stored.data);
+    this.data.restore(tab.results, stored.data, pending);
     return tab;
   }
 

@@ -12,6 +12,12 @@ const ITEMS: &str = r"CREATE TABLE items (id INT AUTO_INCREMENT PRIMARY KEY, nam
       ('one', 1.00, 'small', 'a,b', 0, b'101', '2024-05-06 07:08:09.123456', '2024-05-06', 'short'),
       ('two', 2.00, 'large', NULL, 1, NULL, NULL, NULL, NULL), ('three', 3.00, 'small', '', 0, b'0', NULL, NULL, '');";
 
+/// True if the browser asks before the page is left.
+const ASKS_BEFORE_LEAVING: &str = "(() => { const event = new Event('beforeunload', { cancelable: true }); dispatchEvent(event); return event.defaultPrevented; })()";
+
+/// Entries of the browser's storage that hold changes of rows.
+const KEPT: &str = "Object.keys(localStorage).filter((name) => name.includes('.pending.')).length";
+
 /// Opens the data of a table by the button beside it.
 #[track_caller]
 pub(crate) fn open_data(client: &Client, table: &str) {
@@ -558,10 +564,10 @@ fn changes_survive_sorting_filtering_links_tabs_and_scrolling() {
 }
 
 #[test]
-fn leaving_the_page_asks_while_changes_are_not_applied() {
+fn leaving_the_page_asks_while_changes_would_be_lost() {
     let client = on_data("edit_leave", ITEMS, "items");
     let page = &client.page;
-    let asks = "(() => { const event = new Event('beforeunload', { cancelable: true }); dispatchEvent(event); return event.defaultPrevented; })()";
+    let asks = ASKS_BEFORE_LEAVING;
     assert_eq!(page.eval(asks), json!(false));
     client.click_cell(0, 1);
     page.type_text("half");
@@ -571,9 +577,22 @@ fn leaving_the_page_asks_while_changes_are_not_applied() {
         "also while something is typed"
     );
     page.press("Enter");
+    assert_eq!(page.eval(asks), json!(false), "the change is kept");
+    // A file is not kept, and that is said.
+    client.click_cell(0, 9);
+    page.eval("(() => { const data = new DataTransfer(); data.items.add(new File(['a file'], 'note.txt')); document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })); })()");
+    page.wait_for("eyes.cell(0, 9).textContent.includes('note.txt')");
+    page.wait_for_text("too large to survive a reload, or are files");
     assert_eq!(page.eval(asks), json!(true));
     page.press("Ctrl+z");
     assert_eq!(page.eval(asks), json!(false));
+    page.press("Ctrl+z");
+    assert_eq!(page.eval(asks), json!(false));
+    assert_eq!(
+        page.eval(KEPT),
+        json!(0),
+        "nothing is kept of what was undone"
+    );
 }
 
 #[test]

@@ -9,6 +9,8 @@ mod completing;
 mod data;
 mod dumps;
 mod edit;
+mod edit_form;
+mod edit_kept;
 mod edit_told;
 mod editor;
 mod exports;

@@ -13,7 +13,7 @@ const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY, name VARCHAR(40)
 type State = (&'static str, fn(&Client));
 
 /// Each state in turn. What a window of another size closes comes last of its kind.
-const STATES: [State; 17] = [
+const STATES: [State; 18] = [
     ("empty", |_| {}),
     ("result", |client| client.run("SELECT * FROM customers")),
     ("find", |client| {
@@ -73,6 +73,10 @@ const STATES: [State; 17] = [
         client
             .page
             .wait_for("eyes.first('.data-figures')?.innerText.startsWith('55')");
+    }),
+    ("row form", |client| {
+        client.page.click("[data-tool=cards]");
+        client.page.wait_for("eyes.first('.row-form .form-line')");
     }),
     ("history", |client| {
         client.press_function_key(4, false);
