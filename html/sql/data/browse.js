@@ -199,6 +199,25 @@ function searchSql({ name, type }, search) {
   return filterSql({ column: name, op: 'contains', value: search }, type);
 }
 
+/**
+ * Figures of some columns, of all rows or of some in their order: the number of rows, then four of each column: values, sum, smallest and
+ * largest one. Of one column the number of different values comes last.
+ * @param {Source} source @param {Column[]} columns @param {{limit: number, offset: number}|null} range
+ */
+export function sumsSql(source, columns, range) {
+  const figures = columns.flatMap((column) => {
+    const name = quoteName(column.name);
+    const read = isShortened(column.type) && !range ? `${name} * 1e0` : name;
+    const kind = kindOf(column.type);
+    const isPlain = !isBinaryKind(kind) && kind !== 'json' && !/text\b/i.test(column.type);
+    return [`COUNT(${name})`, kind === 'number' ? `SUM(${read})` : 'NULL', ...(isPlain ? [`MIN(${read})`, `MAX(${read})`] : ['NULL', 'NULL'])];
+  });
+  const [alone] = columns;
+  if (columns.length === 1 && !isBinaryKind(kindOf(alone.type)) && !/json|text\b/i.test(alone.type)) figures.push(`COUNT(DISTINCT ${quoteName(alone.name)})`);
+  const chosen = range && `\nFROM (SELECT ${columns.map(readAs).join(', ')}${from(source)}${whereOf([source.where])}${orderBy(source)} LIMIT ${range.limit} OFFSET ${range.offset}) AS chosen`;
+  return `SELECT COUNT(*) AS f, ${figures.map((figure, i) => `${figure} AS f${i}`).join(', ')}${chosen || from(source) + whereOf([source.where])}`;
+}
+
 const from = ({ db, table }) => `\nFROM ${quoteName(db)}.${quoteName(table)}`;
 
 function whereOf(conditions) {

@@ -109,6 +109,11 @@ export class Pager {
     return -1;
   }
 
+  /** All rows that are held, in their order. @returns {any[][]} */
+  get loaded() {
+    return this.#pages.flatMap(({ rows }) => rows ?? []);
+  }
+
   /** The rows of the first page that is held. @returns {any[][]} */
   get sample() {
     return this.#pages.find(({ rows }) => rows)?.rows ?? [];

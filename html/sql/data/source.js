@@ -6,7 +6,7 @@
 import { ask } from '../ask.js';
 import { shortest } from '../core/binary.js';
 import { ResultSet } from '../core/resultset.js';
-import { MOST_VALUES, countSql, factsSql, isShortened, keyOf, orderOf, pageSql, selection, valuesSql, wholeSql } from './browse.js';
+import { MOST_VALUES, countSql, factsSql, isShortened, keyOf, orderOf, pageSql, selection, sumsSql, valuesSql, wholeSql } from './browse.js';
 import { dependsOnZone, whereSql } from './filters.js';
 import { Pager } from './pager.js';
 import { momentsOf, quoteText } from './values.js';
@@ -156,6 +156,25 @@ export class TableRows extends ResultSet {
     const { rows: [figures] } = await ask(this.#api, { sql: factsSql(this.source, columns[column]), db, timeZone: this.timeZone, signal });
     const labels = ['Rows', 'NULL', 'Different values', 'Smallest', 'Largest', 'Sum', 'Mean'];
     return labels.flatMap((label, i) => (figures[i] === null ? [] : [[label, i < 3 ? Number(figures[i]).toLocaleString('en') : String(figures[i])]]));
+  }
+
+  /**
+   * Figures of some columns from the server, over all rows or over those from `top` to `bottom`.
+   * @param {number[]} columns @param {{top: number, bottom: number}|null} area @param {AbortSignal} signal
+   * @returns {Promise<{rows: number, columns: {count: number, sum: any, least: any, most: any}[], distinct: number|null}>}
+   */
+  async sums(columns, area, signal) {
+    const { extra } = this;
+    const offset = area ? Math.max(0, area.top - extra) : 0;
+    const range = area && { limit: Math.max(0, area.bottom - extra - offset + 1), offset };
+    const sql = sumsSql(this.source, columns.map((column) => this.source.columns[column]), range);
+    const { rows: [figures] } = await ask(this.#api, { sql, db: this.source.db, timeZone: this.timeZone, signal });
+    const [rows, ...rest] = figures;
+    const of = (i) => rest.slice(4 * i, 4 * i + 4);
+    return {
+      rows: Number(rows), distinct: rest.length > 4 * columns.length ? Number(rest[4 * columns.length]) : null,
+      columns: columns.map((_, i) => { const [count, sum, least, most] = of(i); return { count: Number(count), sum, least, most }; }),
+    };
   }
 
   /** Nobody looks at it any more. */

@@ -36,7 +36,7 @@ export function openFacts(model, column) {
   note.textContent = 'Counting …';
   factsOf(values(), result.types[column] ?? '', abort.signal).then((facts) => {
     show(facts);
-    note.textContent = model.isWhole && !result.truncated ? '' : 'Only part of the rows is loaded. These are the figures of that part.';
+    note.textContent = model.isWhole && !result.truncated ? (model.test ? 'These are the figures of the matching rows.' : '') : 'Only part of the rows is loaded. These are the figures of that part.';
     all.hidden = model.isWhole || !('facts' in result);
   }, () => {});
   return openDialog({ title: `Statistics of ${result.columns[column]}`, body: h('div', {}, list, note, all) }).then(() => abort.abort());

@@ -55,7 +55,7 @@ class ExportForm {
     this.#model = model;
     this.#run = run;
     this.#deps = deps;
-    const { result, rowCount } = this.#model;
+    const { result, shownCount: rowCount } = this.#model;
     this.mayChange = readOnlyRefusal(result.sql) !== null;
     this.all = this.#radio('source', 'all', true);
     this.shown = this.#radio('source', 'shown', false);

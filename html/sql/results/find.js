@@ -3,7 +3,7 @@
  * @module
  */
 
-import { debounce, h, iconButton } from '../../common/dom.js';
+import { debounce, fill, h, iconButton } from '../../common/dom.js';
 import { Slicer } from '../core/slices.js';
 
 /** Wait after a key press before the search begins, in milliseconds. */
@@ -20,6 +20,7 @@ export class FindBar {
   #seen = 0; // rows looked through
   /** Hidden columns with matches, and their number. @type {Set<number>} */ #away = new Set();
   #unseen = 0;
+  #filters = false; // whether it asked for matching rows only
   /** @type {AbortController|null} */
   #search = null;
 
@@ -27,13 +28,21 @@ export class FindBar {
   constructor(grid) {
     this.#grid = grid;
     const later = debounce(() => this.search(), TYPING_MS);
+    this.column = h('select', { class: 'field find-column', 'aria-label': 'Columns to find in', on: { change: () => this.search() } });
+    this.only = h('input', { type: 'checkbox', on: { change: () => this.search() } });
+    // The server filters the rows of a table.
+    this.onlyLine = h('label', { class: 'check', hidden: 'pager' in grid.model.result }, this.only, h('span', { text: 'Only matching rows' }));
+    this.figures = h('span');
+    /** The line below the rows, where not all are shown. */
+    this.foot = h('div', { class: 'result-hidden', role: 'status', hidden: true }, this.figures,
+      h('button', { type: 'button', class: 'link', text: 'Show all rows', on: { click: () => { this.only.checked = false; this.search(); this.#grid.focus(); } } }));
     this.input = h('input', {
       class: 'field', type: 'search', placeholder: 'Find in this result', 'aria-label': 'Find in this result', spellcheck: 'false',
       autocomplete: 'off', on: { input: later, keydown: (event) => this.#onKey(event, later) },
     });
     this.count = h('span', { class: 'find-count dim', 'aria-live': 'polite' });
     this.away = h('button', { type: 'button', class: 'link', hidden: true, title: 'Show the hidden columns that match', on: { click: () => this.#grid.show([...this.#away]) } });
-    this.element = h('div', { class: 'find', role: 'search', hidden: true }, this.input, this.count, this.away,
+    this.element = h('div', { class: 'find', role: 'search', hidden: true, on: { keydown: (event) => this.#onEscape(event) } }, this.input, this.column, this.onlyLine, this.count, this.away,
       iconButton('chevron-up', 'Previous match (Shift+Enter)', () => this.step(-1)),
       iconButton('chevron-down', 'Next match (Enter)', () => this.step(1)),
       iconButton('close', 'Close (Esc)', () => this.close()));
@@ -41,6 +50,10 @@ export class FindBar {
 
   open() {
     this.element.hidden = false;
+    const { value } = this.column;
+    const { result: { columns }, layout: { hidden } } = this.#grid.model;
+    fill(this.column, h('option', { value: '', text: 'All columns' }), columns.map((name, i) => h('option', { value: i, text: hidden.includes(i) ? `${name} (hidden)` : name })));
+    this.column.value = columns[value] === undefined ? '' : value;
     this.input.focus();
     this.input.select();
     if (this.input.value) this.search();
@@ -52,16 +65,43 @@ export class FindBar {
     this.#found = [];
     this.#grid.highlight('');
     this.#grid.focus();
+    this.#filter(null);
+  }
+
+  /** Says how many rows are shown, where not all are. */
+  tell() {
+    const { test, rowCount, result } = this.#grid.model;
+    this.foot.hidden = !test;
+    this.figures.textContent = test ? `${rowCount.toLocaleString('en')} of ${result.length.toLocaleString('en')} rows match “${this.input.value}”` : '';
+  }
+
+  /** @param {((value: any) => boolean)|null} matches */
+  async #filter(matches) {
+    if (!matches && !this.#filters) return;
+    this.#filters = matches !== null;
+    const column = this.#chosen;
+    await this.#grid.filter(matches && (column < 0 ? (row) => row.some(matches) : (row) => matches(row[column])), `No row matches “${this.input.value}”.`);
+  }
+
+  /** Column to find in; -1 is all. */
+  get #chosen() {
+    return this.column.value === '' ? -1 : Number(this.column.value);
   }
 
   get isOpen() {
     return !this.element.hidden;
   }
 
+  #onEscape(event) {
+    if (event.key !== 'Escape' || event.isComposing) return;
+    this.close();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
   #onKey(event, later) {
     if (event.isComposing) return;
-    if (event.key === 'Escape') this.close();
-    else if (event.key === 'Enter' || event.key === 'F3') {
+    if (event.key === 'Enter' || event.key === 'F3') {
       later.now();
       this.step(event.shiftKey ? -1 : 1);
     } else return;
@@ -76,12 +116,15 @@ export class FindBar {
     const needle = this.input.value.toLowerCase();
     this.#found = [];
     this.#at = -1;
-    this.#grid.highlight(needle);
+    const column = this.#chosen;
+    const matches = (value) => value !== null && value !== undefined && String(value).toLowerCase().includes(needle);
+    this.#grid.highlight(needle, column);
     this.count.textContent = needle ? '…' : '';
     this.away.hidden = true;
-    if (!needle) return;
+    await this.#filter(needle && this.only.checked ? matches : null);
+    if (!needle || search.signal.aborted) return;
     try {
-      ({ found: this.#found, seen: this.#seen, away: this.#away, unseen: this.#unseen } = await places(this.#grid.model, needle, search.signal));
+      ({ found: this.#found, seen: this.#seen, away: this.#away, unseen: this.#unseen } = await places(this.#grid.model, matches, column, search.signal));
     } catch (cause) {
       if (search.signal.aborted) return;
       throw cause;
@@ -119,23 +162,22 @@ export class FindBar {
   }
 }
 
-async function places(model, needle, signal) {
+async function places(model, matches, only, signal) {
   const slicer = new Slicer(signal);
   const found = [];
   let seen = 0;
   const away = new Set();
   let unseen = 0;
   const { rowCount, slots, layout: { hidden } } = model;
-  const matches = (value) => value !== null && value !== undefined && String(value).toLowerCase().includes(needle);
   for (let row = 0; row < rowCount; row += 1) {
     const values = model.row(row) ?? [];
     if (values.length) seen += 1;
     for (const [slot, column] of slots.entries()) {
-      if (matches(values[column])) found.push(row * slots.length + slot);
+      if ((only < 0 || only === column) && matches(values[column])) found.push(row * slots.length + slot);
       if (found.length >= MAX_FOUND) return { found, seen, away, unseen };
     }
     for (const column of hidden) {
-      if (unseen >= MAX_FOUND || !matches(values[column])) continue;
+      if (unseen >= MAX_FOUND || (only >= 0 && only !== column) || !matches(values[column])) continue;
       away.add(column);
       unseen += 1;
     }

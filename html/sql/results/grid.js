@@ -31,7 +31,9 @@ export class Grid {
   #range = { first: 0, last: -1, left: 0, right: -1 };
   #frame = 0;
   /** @type {AbortController|null} */
-  #sorting = null;
+  #ordering = null;
+  /** Order and rows that were asked for and are not shown yet. @type {{keys?: {column: number, descending: boolean}[], test?: ((row: any[]) => boolean)|null}} */
+  #wanted = {};
   #observer;
   /** The cell that something else fills as long as it is set: it is edited. @type {Position|null} */
   held = null;
@@ -44,7 +46,7 @@ export class Grid {
    *   toEnd?: () => void, sort?: (keys: {column: number, descending: boolean}[]) => Promise<any>, onSight?: (first: number, last: number) => void,
    *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void,
    *   onRow?: (row: HTMLElement, number: HTMLElement, place: number) => void, onMove?: () => void,
-   *   onKey?: (event: KeyboardEvent, at: Position) => boolean, onArranged?: () => void, onHeaderMenu?: (header: HTMLElement, column: number) => void,
+   *   onKey?: (event: KeyboardEvent, at: Position) => boolean, onArranged?: () => void, onHeaderMenu?: (header: HTMLElement, column: number) => void, onFiltered?: () => void, onResized?: (column: number) => void,
    *   onRearrange?: (how: (columns: typeof import('./columns.js'), layout: import('./gridmodel.js').Layout) => import('./gridmodel.js').Layout) => void}} options
    *   `rowHeight`: of now, in pixels; asked again when the size of the grid changes; `toEnd`: who finds the last row, where not all are known; `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`, `onRow`: add to what was drawn; `onMove`: the active
    *   cell is about to be another; `onKey`: takes a key in a cell before the grid does; `onRearrange`: moves columns by what the module can do
@@ -53,6 +55,8 @@ export class Grid {
     this.options = options;
     this.model = new GridModel(result, { charWidth: characterWidth(), rowHeight: this.#rowHeight() });
     this.needle = '';
+    /** Column in which it is marked; -1 is all. */
+    this.marked = -1;
     const { model } = this;
     this.head = h('div', { class: 'grid-head', role: 'row', 'aria-rowindex': 1 });
     this.corner = h('div', { class: 'grid-corner', role: 'columnheader', 'aria-colindex': 1 }, h('span', { class: 'visually-hidden', text: 'Row number' }));
@@ -128,6 +132,7 @@ export class Grid {
   /** Shows that the result has more rows. */
   grow() {
     const wider = this.model.grow();
+    if (this.model.test && !this.#ordering) this.#arrangeRows({});
     this.element.setAttribute('aria-rowcount', String(this.model.rowCount + 1));
     this.#resized();
     if (wider) this.#renumber();
@@ -141,6 +146,7 @@ export class Grid {
     this.element.setAttribute('aria-label', label);
     this.grow();
     if (this.model.sortKeys.length) this.#sort(this.model.sortKeys);
+    else if (this.model.test) this.#arrangeRows({});
     else this.#renumber();
   }
 
@@ -162,7 +168,7 @@ export class Grid {
   dispose() {
     cancelAnimationFrame(this.#frame);
     this.#observer.disconnect();
-    this.#sorting?.abort();
+    this.#ordering?.abort();
   }
 
   // Visible rows and columns.
@@ -235,7 +241,6 @@ export class Grid {
     const row = this.#rows.get(old) ?? this.#makeRow();
     this.#rows.delete(old);
     this.#rows.set(place, row);
-    row.number.textContent = String(place + 1);
     row.element.setAttribute('aria-rowindex', place + 2);
     return row;
   }
@@ -257,6 +262,7 @@ export class Grid {
   #fillRow(place, row, columns, renew, refill) {
     const free = [...row.cells.keys()].filter((column) => !columns.has(column));
     row.awaited = !this.model.row(place);
+    if (renew || refill) row.number.textContent = this.model.numberAt(place);
     for (const column of columns) {
       const known = row.cells.get(column);
       const cell = known ?? this.#takeCell(row, column, free);
@@ -296,7 +302,7 @@ export class Grid {
   #fillCell(cell, place, column) {
     if (this.held && this.held.row === place && this.held.column === column) return;
     if (!this.model.row(place)) {
-      cell.dataset.look = 'awaited';
+      cell.dataset.look = this.model.isGap(place) ? 'gap' : 'awaited';
       cell.replaceChildren();
       this.options.onCell?.(cell, { row: place, column });
       return;
@@ -305,19 +311,20 @@ export class Grid {
     if (cell.dataset.look !== look) cell.dataset.look = look;
     cell.toggleAttribute('data-noted', Boolean(note));
     cell.toggleAttribute('data-right', this.model.kinds[column] === 'number');
-    if (!note && !this.needle && parts.length === 1 && !parts[0].mark) {
+    const marks = this.needle !== '' && (this.marked < 0 || this.marked === column);
+    if (!note && !marks && parts.length === 1 && !parts[0].mark) {
       cell.textContent = parts[0].text;
     } else {
-      const shown = this.#content(parts, look);
+      const shown = this.#content(parts, look, marks);
       // The note keeps its place at the edge however little of the text has room.
       cell.replaceChildren(...(note ? [h('span', { class: 'cut' }, shown), h('span', { class: 'note', text: note })] : shown));
     }
     this.options.onCell?.(cell, { row: place, column });
   }
 
-  #content(parts, look) {
+  #content(parts, look, marks) {
     if (look === 'null' || look === 'empty') return [parts[0].text];
-    return parts.flatMap(({ text, mark }) => (mark ? [h('span', { class: 'unseen', text })] : this.#found(text)));
+    return parts.flatMap(({ text, mark }) => (mark ? [h('span', { class: 'unseen', text })] : marks ? this.#found(text) : [text]));
   }
 
   /** The text with what is searched for marked. */
@@ -475,18 +482,57 @@ export class Grid {
   }
 
   async #sort(keys) {
-    this.#sorting?.abort();
-    const sorting = (this.#sorting = new AbortController());
-    this.element.setAttribute('aria-busy', 'true');
+    return await this.#arrangeRows({ keys }) && this.options.onSorted?.(this.#sortText(keys));
+  }
+
+  /**
+   * Shows only rows that pass a test; null shows all. The active row stays active where it is among them.
+   * @param {((row: any[]) => boolean)|null} test
+   * @param {string} [empty] text where none is
+   */
+  async filter(test, empty) {
+    this.empty.textContent = (test && empty) || emptyText(this.model.result);
+    await this.#arrangeRows({ test });
+  }
+
+  /** Brings order and rows in line; false where newer wishes came meanwhile. */
+  async #arrangeRows(wanted) {
+    this.#ordering?.abort();
+    const ordering = (this.#ordering = new AbortController());
+    const { keys, test } = (this.#wanted = { ...this.#wanted, ...wanted });
+    const { model } = this;
+    const { active } = model;
+    const index = active.row < 0 ? -1 : model.indexAt(active.row);
+    if (keys || test !== undefined) this.element.setAttribute('aria-busy', 'true');
     try {
-      await this.model.sort(keys, sorting.signal);
+      if (keys) await model.sort(keys, ordering.signal);
+      if (test !== undefined) await model.filter(test, ordering.signal);
+      if (!keys && test === undefined) await model.filterMore(ordering.signal);
     } catch (cause) {
-      if (sorting.signal.aborted) return undefined;
+      if (ordering.signal.aborted) return false;
+      this.#ordering = null;
       throw cause;
     }
+    this.#ordering = null;
+    this.#wanted = {};
     this.element.removeAttribute('aria-busy');
-    this.render(true);
-    return this.options.onSorted?.(this.#sortText(keys));
+    if (test !== undefined) this.#filtered(active === model.active ? model.placeOf(index) : -1);
+    else if (model.test) this.grew();
+    else this.render(true);
+    if (model.test || test !== undefined) this.options.onFiltered?.();
+    return true;
+  }
+
+  /** Other rows are shown. @param {number} row place of the one that was active before; -1 where it is not shown */
+  #filtered(row) {
+    const { model } = this;
+    const isFocused = this.element.contains(document.activeElement);
+    if (row >= 0) model.moveTo({ row, column: model.active.column });
+    this.grew();
+    this.reveal(model.active);
+    this.render();
+    this.mark();
+    if (isFocused) this.focus();
   }
 
   #sortText(keys) {
@@ -498,12 +544,14 @@ export class Grid {
     this.model.resize(column, width);
     this.#resized();
     this.render(true);
+    this.options.onResized?.(column);
   }
 
   fitColumn(column) {
     this.model.fitColumn(column);
     this.#resized();
     this.render(true);
+    this.options.onResized?.(column);
   }
 
   /** Hides, moves and freezes columns. @param {import('./gridmodel.js').Layout} layout */
@@ -549,9 +597,10 @@ export class Grid {
     this.arrange(layout);
   }
 
-  /** Highlights a text in all cells; an empty text removes the highlight. */
-  highlight(text) {
+  /** Highlights a text in all cells, or in those of a column; an empty text removes the highlight. @param {string} text @param {number} [column] */
+  highlight(text, column = -1) {
     this.needle = text.toLowerCase();
+    this.marked = column;
     this.render(true);
   }
 }

@@ -4,6 +4,7 @@
  */
 
 import { widthInCharacters } from '../core/cells.js';
+import { Slicer } from '../core/slices.js';
 import { sortRows } from '../core/sort.js';
 import { isBinaryKind, isHex, kindOf } from '../core/types.js';
 
@@ -30,6 +31,9 @@ const CELL_EXTRA = 22;
  */
 const MAX_HEIGHT = 15_000_000;
 
+/** Rows tested between two looks at the clock. */
+const STRIDE = 64;
+
 /** @typedef {{row: number, column: number}} Position `row` is -1 in the header; `column` counts those of the result */
 
 /**
@@ -47,6 +51,7 @@ export class GridModel {
   /** Left edges, by slot. @type {number[]} */ #lefts = [];
   /** Slot of each column; -1 where it is hidden. @type {number[]} */ #slotOf = [];
   /** Rows whose widths were taken note of. @type {any[][]|null} */ #measured = null;
+  /** Rows of the result that were tested. */ #tested = 0;
 
   /**
    * @param {import('../core/resultset.js').ResultSet} result
@@ -67,23 +72,55 @@ export class GridModel {
     this.#place();
     /** @type {Uint32Array|null} */ this.order = null;
     /** @type {{column: number, descending: boolean}[]} */ this.sortKeys = [];
+    /** Test of rows that are shown. @type {((row: any[]) => boolean)|null} */ this.test = null;
+    /** Rows that are shown, by their numbers in the result; -1 is a gap. All are shown where it is null. @type {number[]|Int32Array|null} */
+    this.lines = null;
     /** @type {Position} */ this.active = { row: this.rowCount ? 0 : -1, column: 0 };
     /** @type {Position} */ this.anchor = { ...this.active };
     /** @type {'cells'|'rows'|'columns'|'all'} */ this.span = 'cells';
   }
 
   get rowCount() {
-    return this.result.length;
+    return this.lines ? this.lines.length : this.result.length;
   }
 
   get columnCount() {
     return this.result.columns.length;
   }
 
-  /** The row shown at a place. Rows that came after the sorting stand behind the sorted ones. */
+  /** The row shown at a place. @param {number} place */
   row(place) {
-    const { order } = this;
-    return this.result.at(order && place < order.length ? order[place] : place);
+    return this.result.at(this.indexAt(place));
+  }
+
+  /** Number in the result of the row at a place, from 0; -1 in a gap. @param {number} place */
+  indexAt(place) {
+    return this.lines ? this.lines[place] ?? -1 : inOrder(this.order, place);
+  }
+
+  /** Place of a row; -1 where it is not shown. @param {number} index its number in the result */
+  placeOf(index) {
+    const { lines, order } = this;
+    if (lines) return lines.indexOf(index);
+    return order && index < order.length ? order.indexOf(index) : index;
+  }
+
+  /** True if no row stands at a place, but one of another result beside it. @param {number} place */
+  isGap(place) {
+    return this.lines !== null && this.lines[place] === -1;
+  }
+
+  /** Rows that are shown, without gaps. */
+  get shownCount() {
+    let count = this.rowCount;
+    for (const index of this.lines ?? []) if (index < 0) count -= 1;
+    return count;
+  }
+
+  /** Number of the row at a place, as it is shown: of some rows of a result their own. @param {number} place */
+  numberAt(place) {
+    if (!this.lines) return String(place + 1);
+    return this.isGap(place) ? '' : String(this.indexAt(place) + 1);
   }
 
   value({ row, column }) {
@@ -204,7 +241,7 @@ export class GridModel {
 
   /** Width of the column of row numbers. */
   get numberWidth() {
-    return Math.max(36, Math.ceil(String(this.rowCount).length * this.#charWidth) + 18) + (this.result.signWidth ?? 0);
+    return Math.max(36, Math.ceil(String(this.result.length).length * this.#charWidth) + 18) + (this.result.signWidth ?? 0);
   }
 
   /** Distance of a column that is shown from the left edge of the canvas. @param {number} column */
@@ -270,8 +307,38 @@ export class GridModel {
     const { rows, types } = this.result;
     const order = keys.length ? await sortRows(rows, types, keys, { signal }) : null;
     signal?.throwIfAborted();
+    const lines = this.test && await this.#matching(this.test, order, 0, signal);
     this.order = order;
     this.sortKeys = keys;
+    if (lines) this.lines = lines;
+  }
+
+  /** Shows only rows that pass a test, in their order; null shows all. @param {((row: any[]) => boolean)|null} test @param {AbortSignal} [signal] */
+  async filter(test, signal) {
+    const lines = test && await this.#matching(test, this.order, 0, signal);
+    this.test = test;
+    this.lines = lines;
+  }
+
+  /** Tests the rows that came since. @param {AbortSignal} [signal] */
+  async filterMore(signal) {
+    if (!this.test || !Array.isArray(this.lines)) return;
+    const more = await this.#matching(this.test, this.order, this.#tested, signal);
+    for (const index of more) this.lines.push(index);
+  }
+
+  async #matching(test, order, from, signal) {
+    const slicer = new Slicer(signal);
+    const lines = [];
+    let place = from;
+    for (; place < this.result.length; place += 1) {
+      const index = inOrder(order, place);
+      if (test(this.result.at(index) ?? [])) lines.push(index);
+      if (place % STRIDE === 0 && slicer.due) await slicer.rest();
+    }
+    signal?.throwIfAborted();
+    this.#tested = place;
+    return lines;
   }
 
   // Selection: one rectangle between the anchor and the active cell.
@@ -339,12 +406,12 @@ export class GridModel {
 
   /** True if all rows of an area are here: of a table that is browsed only some are. */
   holds({ top, bottom }) {
-    for (let place = top; place <= bottom; place += 1) if (!this.row(place)) return false;
+    for (let place = top; place <= bottom; place += 1) if (!this.row(place) && !this.isGap(place)) return false;
     return true;
   }
 
   *#rows(top, bottom, pick) {
-    for (let place = top; place <= bottom; place += 1) yield pick(this.row(place));
+    for (let place = top; place <= bottom; place += 1) if (!this.isGap(place)) yield pick(this.row(place));
   }
 
   /** All rows of the columns that are shown. @returns {Area} */
@@ -362,5 +429,8 @@ export class GridModel {
     return kind === 'json' || String(value).length > 100 || /[\r\n]/.test(String(value));
   }
 }
+
+/** Rows that came after the sorting stand behind the sorted ones. @param {Uint32Array|null} order @param {number} place */
+const inOrder = (order, place) => (order && place < order.length ? order[place] : place);
 
 const ordered = (a, b) => (a < b ? [a, b] : [b, a]);

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { h, icon, query } from '../../common/dom.js';
+import { h, icon, loadStyle, query } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
 import { openMenu } from '../../common/menu.js';
 import { errorPanel } from './errorpanel.js';
@@ -21,6 +21,9 @@ const FEW_COLUMNS = 6;
 
 /** Names of columns that a plan comes in. */
 const PLAN_COLUMNS = /^(?:explain|analyze|select_type)/i;
+
+/** Tabs whose rows can stand beside others. */
+const HAS_ROWS = /^(?:result-|other-data:)/;
 
 /** Order of the tabs: results first, what the workbench opened last. */
 const RANK = { result: 0, chart: 10, plan: 11, messages: 12, other: 20 };
@@ -76,6 +79,7 @@ class ResultArea {
   #stale = false; // the old results are still shown, dimmed
   #views = new Map(); // tab id → ResultView
   #charted = null;
+  /** @type {import('./sums.js').Sums|undefined} */ #sums;
   /** Widths and orders of the results before, by statement. @type {Map<string, any>} */ #arranged = new Map();
   #isLive = false; // whether a result is being shown whose rows are still coming
   /** The result whose rows are still coming. @type {{id: string, view: ResultView}|null} */
@@ -99,6 +103,7 @@ class ResultArea {
     }, icon(name), h('span', { class: 'tool-label', text: label }));
     this.tools = h('div', { class: 'results-tools', role: 'toolbar', 'aria-label': 'Result' },
       tool('columns', 'Side by side', 'shows another result beside this one', (button) => this.#split(button)),
+      tool('compare', 'Compare', 'shows the differences of the two results', () => this.#compare()),
       tool('pin', 'Pin', 'keeps this result when the next statement runs', () => this.#pin()),
       tool('column', 'Columns', 'Ctrl+G in the rows', (button) => this.#view?.openColumns?.(button)),
       tool('search', 'Find', 'F3', () => this.find()),
@@ -111,6 +116,7 @@ class ResultArea {
       h('div', { class: 'results-bar' }, this.tabs.list, this.tools), this.busy, this.tabs.panels,
       this.line.element);
     this.element.addEventListener('open-columns', () => this.#view?.openColumns?.(query(this.tools, '[data-tool="column"]'), true));
+    this.element.addEventListener('selected', () => this.#sum());
     this.#host.append(this.element);
     this.tabs.add('home', { title: 'Results', element: this.#deps.welcome(), rank: RANK.result });
     this.tabs.add('chart', { title: 'Chart', icon: 'chart', element: this.chartHost, rank: RANK.chart, onShow: () => this.#showChart() });
@@ -230,22 +236,47 @@ class ResultArea {
     this.#deps.announce?.(view.pinned ? `${view.title} is kept when the next statement runs` : `The next statement replaces ${view.title}`);
   }
 
-  /** Results that can be laid beside the one that is shown, pinned ones first. @returns {string[]} */
+  /** Results and data that can be laid beside what is shown, pinned ones first. @returns {string[]} */
   get #others() {
-    const ids = this.tabs.ids.filter((id) => id !== this.tabs.active && /^result-/.test(id));
-    return this.#view ? ids.sort((a, b) => Number(this.#views.get(b).pinned) - Number(this.#views.get(a).pinned)) : [];
+    const ids = this.tabs.ids.filter((id) => id !== this.tabs.active && HAS_ROWS.test(id));
+    const rank = (id) => Number(this.#views.get(id).pinned ?? false);
+    return this.#view && HAS_ROWS.test(this.tabs.active ?? '') ? ids.sort((a, b) => rank(b) - rank(a)) : [];
   }
 
   /** Lays another result beside the one that is shown, or that one alone again. */
   #split(button) {
     const others = this.#others;
     if (this.tabs.isSplit || others.length < 2) this.#lay(this.tabs.isSplit ? null : others[0] ?? null);
-    else openMenu(button, others.map((id) => ({ label: this.#views.get(id).title, icon: this.#views.get(id).pinned ? 'pin' : 'rows', run: () => this.#lay(id) })));
+    else openMenu(button, others.map((id) => ({ label: this.tabs.titleOf(id), icon: this.#views.get(id).pinned ? 'pin' : 'rows', run: () => this.#lay(id) })));
+  }
+
+  /** Shows the differences of the two results that stand side by side, in a tab of their own. */
+  async #compare() {
+    const ids = this.tabs.ordered(this.tabs.pair);
+    const { notify, announce, api } = this.#deps;
+    if ((this.#live && ids.includes(this.#live.id)) || ids.some((id) => !this.#views.get(id)?.grid)) return notify('Rows are still coming. Compare when all are here.', 'info');
+    const [module] = await this.#load(Promise.all([import('./compare.js'), loadStyle(new URL('./compare.css', import.meta.url))])) ?? [];
+    const views = ids.map((id) => this.#views.get(id));
+    if (!module || this.#ended || !views.every((view) => view?.grid)) return;
+    const comparison = new module.Comparison(ids.map((id, i) => module.sideOf(views[i], this.tabs.titleOf(id))), { notify, announce, schemaOf: api.schema });
+    this.#lay(null);
+    this.openTab('differences', 'Differences', comparison.element, { icon: 'compare', view: comparison, onShow: () => comparison.shown(), onClose: () => comparison.dispose() });
+    comparison.focus();
+  }
+
+  /** Adds up the selected cells, where they are more than one. */
+  async #sum() {
+    const { grid } = this.#view ?? {};
+    const { top, bottom, columns, empty } = grid?.model.selection ?? { top: 0, bottom: 0, columns: [], empty: true };
+    if (empty || (bottom - top + 1) * columns.length < 2) return this.#sums?.clear();
+    const module = await import('./sums.js').catch(() => null);
+    if (module && !this.#ended) this.#sums ??= new module.Sums(this.line.sums, this.#deps.notify);
+    if (this.#view?.grid === grid) this.#sums?.show(grid.model);
   }
 
   #lay(id) {
     this.tabs.lay(id);
-    this.#deps.announce?.(id === null ? 'One result is shown' : `${this.#views.get(id).title} is shown beside ${this.#view?.title ?? 'it'}`);
+    this.#deps.announce?.(id === null ? 'One result is shown' : `${this.tabs.titleOf(id)} is shown beside ${this.tabs.titleOf(this.tabs.active)}`);
   }
 
   /** True if a tab goes with the next run. */
@@ -477,10 +508,16 @@ class ResultArea {
       split.hidden = !this.tabs.isSplit && !this.#others.length;
       split.setAttribute('aria-pressed', String(this.tabs.isSplit));
     }
+    const compare = query(this.tools, '[data-tool="compare"]');
+    if (compare) compare.hidden = !this.tabs.isSplit || !this.tabs.pair.every((id) => HAS_ROWS.test(id));
+    this.#sum();
     // On a phone the tabs need its place more, unless there are many columns.
     const isFew = isOfRun(this.tabs.active) && (this.#view?.grid?.model.columnCount ?? 0) <= FEW_COLUMNS;
     for (const name of ['column', 'cards']) query(this.tools, `[data-tool="${name}"]`)?.toggleAttribute('data-few', isFew);
-    query(this.tools, '[data-tool="pin"]')?.setAttribute('aria-pressed', String(Boolean(this.#view?.pinned)));
+    const pin = query(this.tools, '[data-tool="pin"]');
+    pin?.setAttribute('aria-pressed', String(Boolean(this.#view?.pinned)));
+    // Other tabs stay anyway.
+    pin?.toggleAttribute('disabled', !/^result-/.test(this.tabs.active ?? ''));
     this.element.classList.toggle('looking', this.tabs.active?.startsWith('other-') ?? false);
     this.#frame();
     if (!this.#stale) this.#showStatus();

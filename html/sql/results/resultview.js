@@ -44,6 +44,7 @@ export class ResultView {
       onActive: (at) => {
         if (this.viewer.isOpen) this.#show(at);
         if (this.#form?.isOpen) this.#form.show();
+        this.#selected();
       },
       onOpen: (at, byKey) => this.#open(at, byKey),
       onCopy: (event) => this.copying.onCopy(event),
@@ -52,7 +53,9 @@ export class ResultView {
         announce(text);
         if (this.find.isOpen) this.find.search();
         if (this.viewer.isOpen) this.#show(this.grid.model.active);
+        this.#selected();
       },
+      onFiltered: () => { this.find.tell(); this.#selected(); },
       onArranged: () => {
         this.#tellHidden();
         if (this.find.isOpen) this.find.search();
@@ -72,7 +75,7 @@ export class ResultView {
     this.splitter = this.#splitter();
     this.hidden = h('div', { class: 'result-hidden', hidden: true });
     this.element = h('div', { class: 'result', on: { keydown: (event) => this.#onKey(event) } },
-      this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element), this.hidden);
+      this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element), this.find.foot, this.hidden);
     this.#setWidth(readPreference('viewerWidth', WIDTH.first));
   }
 
@@ -90,6 +93,12 @@ export class ResultView {
     const { model } = this.grid;
     if (this.viewer.isOpen && !this.viewer.shows(model.value(model.active))) this.#show(model.active);
     if (this.#form?.isOpen) this.#form.show();
+    this.#selected();
+  }
+
+  /** The selection is another one, or has other values. */
+  #selected() {
+    this.element.dispatchEvent(new CustomEvent('selected', { bubbles: true }));
   }
 
   /** Widths and order as a person chose them. */
@@ -198,7 +207,7 @@ export class ResultView {
 
   /** The focus stays in the grid, so that arrows walk on through the cells; a second Enter goes over to the viewer. */
   #open(at, byKey = false) {
-    if (at.row < 0) return;
+    if (at.row < 0 || this.grid.model.isGap(at.row)) return;
     const again = this.viewer.isOpen;
     this.#form?.close();
     this.splitter.hidden = false;
@@ -218,7 +227,7 @@ export class ResultView {
     if (row < 0) return;
     this.viewer.show({
       value: model.value({ row, column }), kind: model.kinds[column], type: this.result.types[column] ?? '',
-      column: this.result.columns[column], row: row + 1,
+      column: this.result.columns[column], row: model.lines ? model.indexAt(row) + 1 : row + 1,
     });
   }
 

@@ -30,8 +30,9 @@ export class StatusLine {
   constructor(deps) {
     this.#deps = deps;
     this.main = h('div', { class: 'results-status-main' });
+    this.sums = h('div', { class: 'results-sums', role: 'group', 'aria-label': 'Figures of the selection', hidden: true });
     this.aside = h('div', { class: 'results-status-aside dim' });
-    this.element = h('div', { class: 'results-status' }, this.main, this.aside);
+    this.element = h('div', { class: 'results-status' }, this.main, this.sums, this.aside);
   }
 
   /** Text of the line. */

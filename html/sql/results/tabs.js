@@ -136,7 +136,7 @@ export class Tabs {
 
   #draw() {
     const { ids } = this.#panes;
-    const pair = ids.length ? this.#ordered().map(({ id }) => id).filter((id) => ids.includes(id)) : [];
+    const pair = ids.length ? this.ordered(ids) : [];
     const isSplit = pair.length === 2 && pair.includes(this.active ?? '');
     this.panels.classList.toggle('split', isSplit);
     for (const { id, button, panel } of this.#tabs.values()) {
@@ -147,6 +147,16 @@ export class Tabs {
       panel.classList.toggle('second', isSplit && id === pair[1]);
       panel.classList.toggle('current', isSplit && shown);
     }
+  }
+
+  /** @param {string|null} id @returns {string} */
+  titleOf(id) {
+    return this.#tabs.get(id ?? '')?.panel.dataset.title ?? '';
+  }
+
+  /** Ids in the order of their tabs. @param {string[]} ids */
+  ordered(ids) {
+    return this.#ordered().map(({ id }) => id).filter((id) => ids.includes(id));
   }
 
   // Two of them side by side.

@@ -48,6 +48,7 @@ export const KEYS = [
   { group: 'Results', keys: [MOD, 'A'], what: 'Select all; Shift+Space the row, Ctrl+Space the column' },
   { group: 'Results', keys: ['F3'], what: `Find in the results, from anywhere (in the results also ${MOD} F)`, command: 'findResults', match: (e) => bare(e) && e.key === 'F3' },
   { group: 'Results', keys: [MOD, 'G'], what: 'List the columns: go to one, hide, freeze, move' },
+  { group: 'Results', keys: ['F7'], what: 'Next difference of two results that are compared (Shift: previous)' },
   { group: 'Results', keys: ['Enter'], what: 'Open the cell viewer; Shift+F10 the menu of the cell' },
   { group: 'Results', keys: ['F8'], what: `The form of the row: all its columns; ${ALT} ↑ ↓ the row above, below` },
   { group: 'Results', keys: ['Delete'], what: 'Close the tab, if it can be closed' },

@@ -27,6 +27,7 @@ mod objects_drop;
 mod on_mysql;
 mod outage;
 mod outcomes;
+mod result_tools;
 mod results;
 mod running;
 mod saved;
