@@ -108,8 +108,9 @@ export class DataView {
     return this.#view?.copying;
   }
 
-  get find() {
-    return this.#view?.find;
+  /** Opens the find bar. */
+  find() {
+    return this.#view?.find();
   }
 
   get run() {

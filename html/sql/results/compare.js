@@ -107,8 +107,9 @@ export class Comparison {
     return this.#view.copying;
   }
 
-  get find() {
-    return this.#view.find;
+  /** Opens the find bar. */
+  find() {
+    return this.#view.find();
   }
 
   get run() {
@@ -157,7 +158,6 @@ export class Comparison {
     const { options } = view.grid;
     const { onActive } = options;
     options.onActive = (at) => { onActive?.(at); this.#followActive(i, at); };
-    view.find.onlyLine.hidden = true; // lines stay beside each other
     view.grid.element.addEventListener('scroll', () => this.#followScroll(i), { passive: true });
     return view;
   }

@@ -30,8 +30,8 @@ export class FindBar {
     const later = debounce(() => this.search(), TYPING_MS);
     this.column = h('select', { class: 'field find-column', 'aria-label': 'Columns to find in', on: { change: () => this.search() } });
     this.only = h('input', { type: 'checkbox', on: { change: () => this.search() } });
-    // The server filters the rows of a table.
-    this.onlyLine = h('label', { class: 'check', hidden: 'pager' in grid.model.result }, this.only, h('span', { text: 'Only matching rows' }));
+    // Rows of a table are filtered by the server; lines that are compared stay beside each other.
+    this.onlyLine = h('label', { class: 'check', hidden: Boolean(grid.options.sort) }, this.only, h('span', { text: 'Only matching rows' }));
     this.figures = h('span');
     /** The line below the rows, where not all are shown. */
     this.foot = h('div', { class: 'result-hidden', role: 'status', hidden: true }, this.figures,
@@ -112,6 +112,7 @@ export class FindBar {
   /** Looks through all rows, in slices; the first match after the active cell is shown. */
   async search() {
     this.#search?.abort();
+    if (!this.isOpen) return; // closed while it waited for more keys
     const search = (this.#search = new AbortController());
     const needle = this.input.value.toLowerCase();
     this.#found = [];

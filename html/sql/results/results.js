@@ -478,7 +478,7 @@ class ResultArea {
   find() {
     const [first] = this.#views.keys();
     if (!this.#view && first) this.tabs.activate(first);
-    this.#view?.find?.open();
+    this.#view?.find?.();
   }
 
   focus() {

@@ -5,7 +5,6 @@
 
 import { fill, h, loadStyle } from '../../common/dom.js';
 import { Copying } from './copying.js';
-import { FindBar } from './find.js';
 import { Grid } from './grid.js';
 import { listen } from './gridinput.js';
 import { readPreference, writePreference } from './preferences.js';
@@ -20,6 +19,7 @@ export class ResultView {
   #announce;
   #filter;
   #formOn;
+  /** The find bar, once it was opened. @type {import('./find.js').FindBar|null} */ #find = null;
   /** The form of a row, once it is loaded. @type {import('../edit/rowform.js').RowForm|null} */ #form = null;
 
   /**
@@ -51,14 +51,14 @@ export class ResultView {
       onMenu: (cell) => this.copying.openMenu(cell, () => this.#open(this.grid.model.active), menu?.(this.grid.model.active)),
       onSorted: (text) => {
         announce(text);
-        if (this.find.isOpen) this.find.search();
+        this.#findAgain();
         if (this.viewer.isOpen) this.#show(this.grid.model.active);
         this.#selected();
       },
-      onFiltered: () => { this.find.tell(); this.#selected(); },
+      onFiltered: () => { this.#find?.tell(); this.#selected(); },
       onArranged: () => {
         this.#tellHidden();
-        if (this.find.isOpen) this.find.search();
+        this.#findAgain();
         arranged?.(this.grid.model.layout);
       },
       onHeaderMenu: (header, column) => this.#openHeaderMenu(header, column),
@@ -70,12 +70,12 @@ export class ResultView {
     });
     listen(this.grid);
     this.copying = new Copying(this.grid, notify, schemaOf);
-    this.find = new FindBar(this.grid);
+    import('./find.js').catch(() => {}); // what is typed after its key is for it
     this.viewer = new ViewerPane({ onClose: () => this.#close(), onStep: (by) => this.#step(by), notify, why });
     this.splitter = this.#splitter();
     this.hidden = h('div', { class: 'result-hidden', hidden: true });
     this.element = h('div', { class: 'result', on: { keydown: (event) => this.#onKey(event) } },
-      this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element), this.find.foot, this.hidden);
+      h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element), this.hidden);
     this.#setWidth(readPreference('viewerWidth', WIDTH.first));
   }
 
@@ -94,6 +94,23 @@ export class ResultView {
     if (this.viewer.isOpen && !this.viewer.shows(model.value(model.active))) this.#show(model.active);
     if (this.#form?.isOpen) this.#form.show();
     this.#selected();
+  }
+
+  /** Opens the find bar. */
+  async find() {
+    const module = await this.#load(import('./find.js'));
+    if (!module) return;
+    if (!this.#find) {
+      this.#find = new module.FindBar(this.grid);
+      this.element.prepend(this.#find.element);
+      this.hidden.before(this.#find.foot);
+    }
+    this.#find.open();
+  }
+
+  /** The rows or columns are others. */
+  #findAgain() {
+    if (this.#find?.isOpen) this.#find.search();
   }
 
   /** The selection is another one, or has other values. */
@@ -115,7 +132,7 @@ export class ResultView {
   /** All rows have come. */
   finish() {
     this.grid.finish(this.#label);
-    if (this.find.isOpen) this.find.search();
+    this.#findAgain();
   }
 
   dispose() {
@@ -196,7 +213,7 @@ export class ResultView {
 
   #onKey(event) {
     const find = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === 'f';
-    if (find || event.key === 'F3') this.find.open();
+    if (find || event.key === 'F3') this.find();
     else if (event.key === 'F8') this.openForm();
     else if (event.key === 'Escape' && this.#form?.isOpen) this.#closeForm();
     else if (event.key === 'Escape' && this.viewer.isOpen) this.#close();
