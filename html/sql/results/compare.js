@@ -46,7 +46,7 @@ export function sideOf({ grid: { model } }, title) {
   const rows = pager ? pager.loaded : result.rows;
   const count = rows.length.toLocaleString('en');
   const isPart = pager ? !(pager.ended && pager.held === pager.rowCount) : truncated || cancelled;
-  const note = [isPart && `of ${title} only ${pager ? `the ${count} loaded rows` : `the first ${count} rows`} are compared`, result.edits?.size > 0 && `changes of ${title} that are not applied do not count`].filter(Boolean).join('; ');
+  const note = [isPart && `of ${title} only ${pager ? `the ${count} loaded rows` : `the first ${count} rows`} are compared`, model.test && `all rows of ${title} are compared, also those that Find hides`, result.edits?.size > 0 && `changes of ${title} that are not applied do not count`].filter(Boolean).join('; ');
   return Object.assign(new Side(), { title, note, columns, types, rows, count: rows.length, sql, db, order: pager ? null : model.order, sortKeys: pager ? [] : model.sortKeys });
 }
 

@@ -236,11 +236,20 @@ fn a_result_is_compared_with_the_loaded_rows_of_a_table() {
     let page = &client.page;
     client.show_tables();
     client.run("SELECT * FROM item WHERE id <= 50");
+    page.click("[data-tool=search]");
+    page.click(".find text=Only matching rows");
+    page.fill(".find input[type=search]", "item 7");
+    page.wait_for("eyes.all('.result-hidden').some((one) => one.innerText.startsWith('1 of 50'))");
     open_data(&client, "item");
     page.click("[data-tool=columns]");
     page.wait_for("eyes.first('[data-tool=compare]')");
     page.click("[data-tool=compare]");
     page.wait_for("eyes.first('.compare-note')?.innerText.includes('f item data only the')");
+    assert!(
+        client
+            .text(".compare-note")
+            .contains("ll rows of item are compared, also those that Find hides")
+    );
     page.wait_for("/^[\\d,]+ only in item data$/.test(eyes.first('.compare-summary').innerText)");
     assert_eq!(client.text(".compare-bar button"), "Matched by id");
     // Both scroll together.
