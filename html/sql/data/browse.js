@@ -5,7 +5,7 @@
 
 import { isBinaryKind, kindOf } from '../core/types.js';
 import { filterSql } from './filters.js';
-import { classOf, isTimestamp, literal, momentSql, quoteName, quoteText, wayOf } from './values.js';
+import { classOf, isNumber, isTimestamp, literal, momentSql, quoteName, quoteText, wayOf } from './values.js';
 
 /**
  * @typedef {{name: string, type: string, nullable: boolean}} Column
@@ -123,7 +123,9 @@ function freeName(names, number) {
 }
 
 /** True if the server shows fewer digits of the type's values than they have. @param {string} type */
-export const isShortened = (type) => /^float\b(?!.*zerofill)/i.test(type);
+export const isShortened = (type) => isFloat(type) && !/zerofill/i.test(type);
+
+const isFloat = (type) => /^float\b/i.test(type);
 
 /** A column as it is read: of a FLOAT the server shows six digits, and as a DOUBLE all. @param {Column} column */
 function readAs({ name, type }) {
@@ -184,11 +186,14 @@ export function valuesSql(source, column, search) {
   return `SELECT ${shownValue(column)} AS v, COUNT(*) AS n${from(source)}${whereOf([source.where, condition])}\nGROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${MOST_VALUES + 1}`;
 }
 
-/** A value as a filter finds it again: an ENUM by its name, in the column's collation, a TIMESTAMP by the time shown. @param {Column} column */
+/**
+ * A value as a filter finds it again: an ENUM by its name, in the column's collation, and dates as they are shown: as dates a
+ * mode of the server would take those with a zero month or day for others.
+ * @param {Column} column
+ */
 function shownValue({ name, type }) {
-  if (classOf(type) === 'choice') return `CONCAT(${quoteName(name)})`;
-  if (isTimestamp(type)) return `CAST(${quoteName(name)} AS DATETIME(${/\((\d)\)/.exec(type)?.[1] ?? 0}))`;
-  return isShortened(type) ? `${quoteName(name)} * 1e0` : quoteName(name);
+  if (classOf(type) === 'choice' || /^(?:date|datetime|timestamp)\b/i.test(type)) return `CONCAT(${quoteName(name)})`;
+  return isFloat(type) ? `${quoteName(name)} * 1e0` : quoteName(name);
 }
 
 /** @param {Column} column @param {string} search */
@@ -196,7 +201,9 @@ function searchSql({ name, type }, search) {
   const kind = classOf(type);
   // Shown as digits of bytes.
   if (kind === 'binary' || kind === 'bit') return `HEX(${quoteName(name)}) LIKE ${quoteText(`%${search.replace(kind === 'bit' ? /^0x0*/i : /^0x/i, '').replace(/[%_\\]/g, '')}%`)}`;
-  return filterSql({ column: name, op: 'contains', value: search }, type);
+  const within = filterSql({ column: name, op: 'contains', value: search }, type);
+  // The server spells them in another way than they are listed.
+  return kind === 'float' && isNumber(search.trim()) ? `${within} OR ${filterSql({ column: name, op: '=', value: search }, type)}` : within;
 }
 
 /**

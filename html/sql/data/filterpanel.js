@@ -6,7 +6,7 @@
 import { fill, h, query } from '../../common/dom.js';
 import { openPanel, placePopup } from '../../common/popup.js';
 import { isListed } from './browse.js';
-import { LISTS, filterSql, filterText, isOn, listOf, listText, operatorFor, operatorsOf, rangeOf, takesValue } from './filters.js';
+import { LISTS, WITHIN, filterSql, filterText, isOn, listOf, listText, operatorFor, operatorsOf, rangeOf, takesValue } from './filters.js';
 import { ValueList } from './valuelist.js';
 import { choicesOf } from './values.js';
 
@@ -104,7 +104,7 @@ class Panel {
     const done = (next) => { this.#close(); change(filter, next); };
     const fail = (problem) => { error.textContent = problem; error.hidden = problem === ''; };
     const apply = () => {
-      if (isTicked && LISTS.has(op.value) && whole.trim() === '') return done(null);
+      if (whole === '' && ((isTicked && LISTS.has(op.value)) || WITHIN.includes(/** @type {any} */ (op.value)))) return done(null);
       const { problem } = conditionOf(chosen(), type);
       fail(problem);
       return problem ? undefined : done(chosen());

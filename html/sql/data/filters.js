@@ -11,7 +11,7 @@ import { classOf, isNumber, isTimestamp, literal, quoteName, quoteText } from '.
 /** @typedef {{column: string, op: Operator, value: string, off?: boolean}} Filter `off`: kept, but not used */
 
 /** Operators that search within a text. @type {Operator[]} */
-const WITHIN = ['contains', 'starts with', 'not contains'];
+export const WITHIN = ['contains', 'starts with', 'not contains'];
 /** Operators that compare whole values. @type {Operator[]} */
 const COMPARING = ['=', '!=', '<', '<=', '>', '>=', 'between', 'LIKE', 'IN', 'NOT IN', 'except', 'NULL', 'NOT NULL'];
 
@@ -59,7 +59,7 @@ export function filterSql({ column, op, value }, type) {
   const name = quoteName(column);
   const compared = asText(type, op) ? `CAST(${name} AS CHAR)` : name;
   if (op === '=' && isWholeTime(value, type)) return shownAs(name, quoteText(value.trim()));
-  if (op === '!=' && isWholeTime(value, type)) return `CAST(${name} AS DATETIME(6)) <> ${quoteText(value.trim())}`;
+  if (op === '!=' && isWholeTime(value, type)) return `NOT (${shownAs(name, quoteText(value.trim()))})`;
   switch (op) {
     case 'NULL': return `${name} IS NULL`;
     case 'NOT NULL': return `${name} IS NOT NULL`;
@@ -134,9 +134,9 @@ function listSql(name, compared, op, text, type) {
 function someOf(name, compared, isIn, values, type) {
   const operands = values.map((item) => operand(item, name, type)).join(', ');
   if (!values.every((item) => isWholeTime(item, type))) return `${compared} ${isIn ? 'IN' : 'NOT IN'} (${operands})`;
-  const shown = `CAST(${name} AS DATETIME(6)) ${isIn ? 'IN' : 'NOT IN'} (${operands})`;
   const times = values.map((item) => item.trim()).sort();
-  return isIn ? `${name} >= ${quoteText(times[0])} - INTERVAL 1 DAY AND ${name} <= ${quoteText(times.at(-1))} + INTERVAL 1 DAY AND ${shown}` : shown;
+  const shown = `${name} >= ${quoteText(times[0])} - INTERVAL 1 DAY AND ${name} <= ${quoteText(times.at(-1))} + INTERVAL 1 DAY AND CAST(${name} AS DATETIME(6)) IN (${operands})`;
+  return isIn ? shown : `NOT (${shown})`;
 }
 
 /**

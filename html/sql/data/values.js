@@ -99,8 +99,8 @@ export function literal(value, type) {
   if ((kind === 'number' || kind === 'float' || kind === 'year') && NUMBER.test(text)) return text;
   if (kind === 'bit') return bits(text);
   if (kind === 'binary' && /^0x([0-9a-f]{2})*$/i.test(text)) return `X'${text.slice(2)}'`;
-  // Strict modes take no text with a zero month or day for a date, yet the number.
-  if (kind === 'date' && /^\d{4}-\d\d-\d\d/.test(text) && /^0000|-00/.test(text.slice(0, 10))) return text.replace(/[-: ]/g, '');
+  // Strict modes take no text with a zero month or day for a date, yet the number, in which the year 0000 would be 2000.
+  if (kind === 'date' && (/^0000-00-00(?:$| 00:00:00)/.test(text) || /^(?!0000)\d{4}-(?:00-\d\d|\d\d-00)/.test(text))) return text.replace(/[-: ]/g, '');
   return quoteText(text);
 }
 
@@ -117,8 +117,11 @@ export function quoteText(text) {
   return `_utf8mb4 X'${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}'`;
 }
 
+/** Characters that a schema writes with a backslash. @type {Record<string, string>} */
+const ESCAPED = { n: '\n', r: '\r', 0: '\0' };
+
 /** The values of an ENUM or SET. @param {string} type */
 export function choicesOf(type) {
   const list = /^(?:enum|set)\((.*)\)/is.exec(type)?.[1] ?? '';
-  return [...list.matchAll(/'((?:[^']|'')*)'/g)].map(([, text]) => text.replaceAll("''", "'"));
+  return [...list.matchAll(/'((?:[^']|'')*)'/g)].map(([, text]) => text.replace(/''|\\([^])/g, (pair, sign) => (pair === "''" ? "'" : ESCAPED[sign] ?? sign)));
 }
