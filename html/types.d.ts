@@ -27,6 +27,7 @@ interface ServerInfo {
   read_only?: boolean | null;
   super_read_only?: boolean | null;
   innodb_read_only?: boolean | null;
+  instance?: string;
   time_zone?: string;
   tool?: string;
 }

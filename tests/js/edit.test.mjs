@@ -371,18 +371,18 @@ test('changes that are kept are the same after a reload, but for files and what 
 test('kept changes are taken over by a table with other columns, and held where its key is another one', () => {
   const changes = made();
   set(changes, rows[0], 'name', 'x');
-  const kept = { db: 'd', table: 't', ...changes.stored(1000), uncertain: true };
+  const kept = { db: 'd', table: 't', ...changes.stored(1000), uncertain: true, server: 'a' };
   const schema = (names, key) => ({ columns: names.map((name) => ({ name, type: 'int', nullable: false, default: null })), indexes: [{ name: 'PRIMARY', unique: true, columns: key }] });
   const sheet = new Sheet();
   sheet.restore([kept]);
-  assert.equal(pendingText(sheet.stored()), '1 change in t');
+  assert.equal(pendingText(sheet.stored('b')), '1 change in t');
   const of = sheet.changesOf({ db: 'd', table: 't' }, schema(['more', 'id', 'name', 'n'], ['id']));
   assert.deepEqual(of.shown([null, 1, 'a', null]), [null, 1, 'x', null]);
   assert.equal([...sheet.tables.values()][0].uncertain, true);
   const other = new Sheet();
   other.restore([kept]);
   assert.equal(other.changesOf({ db: 'd', table: 't' }, schema(['ref', 'id', 'name', 'n'], ['ref'])).size, 0);
-  assert.deepEqual(other.stored(), [{ ...kept }]);
+  assert.deepEqual(other.stored('b'), [{ ...kept }]);
 });
 
 test('what is not well-formed in the storage is left out', () => {
@@ -407,7 +407,10 @@ test('rows of another table are known by a telling column, and found by it or by
   assert.equal(keyAt(schema, 'd', 'b')?.table, 'two');
   assert.equal(keyAt(schema, 'd', 'c'), undefined);
   const key = { db: 'd', table: 'one', columns: ['a'], refColumns: ['id'] };
-  assert.equal(rowsSql(key, 'name', '', null), 'SELECT `id`, CAST(`name` AS CHAR) AS `name`\nFROM `d`.`one`\nORDER BY `name`, `id` LIMIT 51');
-  assert.equal(rowsSql(key, 'name', "5%'", 7), "SELECT `id`, CAST(`name` AS CHAR) AS `name`\nFROM `d`.`one`\nWHERE CAST(`id` AS CHAR) LIKE '5!%''%' ESCAPE '!' OR CAST(`name` AS CHAR) LIKE '%5!%''%' ESCAPE '!'\nORDER BY CAST(`id` AS CHAR) = '5%''' DESC, `name`, `id` LIMIT 51");
-  assert.equal(rowsSql(key, '', '', 7), "SELECT `id`\nFROM `d`.`one`\nORDER BY CAST(`id` AS CHAR) = '7' DESC, `id` LIMIT 51");
+  const of = { columns: [{ name: 'id', type: 'int', nullable: false }] };
+  assert.equal(rowsSql(key, 'name', '', null, of), 'SELECT `id`, CAST(`name` AS CHAR) AS `name`\nFROM `d`.`one`\nORDER BY `name`, `id` LIMIT 51');
+  assert.equal(rowsSql(key, 'name', "5%'", 7, of), "SELECT `id`, CAST(`name` AS CHAR) AS `name`\nFROM `d`.`one`\nWHERE CAST(`id` AS CHAR) LIKE '5!%''%' ESCAPE '!' OR CAST(`name` AS CHAR) LIKE '%5!%''%' ESCAPE '!'\nORDER BY CAST(`id` AS CHAR) = '5%''' DESC, `name`, `id` LIMIT 51");
+  assert.equal(rowsSql(key, '', '', 7, of), "SELECT `id`\nFROM `d`.`one`\nORDER BY CAST(`id` AS CHAR) = '7' DESC, `id` LIMIT 51");
+  const bytes = { columns: [{ name: 'id', type: 'binary(4)', nullable: false }] };
+  assert.ok(rowsSql(key, '', '0xff00', null, bytes).includes("WHERE HEX(`id`) LIKE 'ff00%' ESCAPE '!'"));
 });

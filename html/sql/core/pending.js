@@ -5,8 +5,8 @@
 
 /**
  * @typedef {{op: 'update'|'delete'|'insert', base: any[]|null, moments?: Record<string, any>, set: [string, any][]}} PendingChange
- * @typedef {{db: string, table: string, columns: string[], key: string[], changes: PendingChange[], left: number, uncertain: boolean}} PendingTable
- *   `left`: changes that are too large to be kept; `uncertain`: they were sent, and it is unknown whether they were made
+ * @typedef {{db: string, table: string, columns: string[], key: string[], changes: PendingChange[], left: number, uncertain: boolean, server?: string}} PendingTable
+ *   `left`: changes that are too large to be kept; `uncertain`: they were sent, and it is unknown whether they were made; `server`: its instance
  * @typedef {{tab: string, db: string, table: string, tables: PendingTable[], isWhole?: boolean}} Pending the changes of a data tab: the id of its
  *   query tab and the table that it shows; `isWhole`: false while more is being typed or written
  */

@@ -4,6 +4,7 @@
  */
 
 import { copyText, fill, focusedIn, h, icon, iconButton, query } from '../../common/dom.js';
+import { highlighted, marked } from '../objects/parts.js';
 import { filterText, isOn } from './filters.js';
 import { isTimestamp, quoteName } from './values.js';
 import { completeIn } from './whereeditor.js';
@@ -104,7 +105,7 @@ export class DataBar {
     this.note.hidden = why === '';
     this.note.textContent = why && `Read by OFFSET, because ${why}: inserted or deleted rows shift the pages`;
     this.note.title = this.note.textContent;
-    this.code.textContent = rows.sql.replaceAll('\n', ' ');
+    fill(this.code, highlighted(rows.sql.replaceAll('\n', ' ')));
     this.code.title = rows.sql;
   }
 
@@ -114,7 +115,7 @@ export class DataBar {
     }));
     fill(this.trail, trail.length > 0 && iconButton('back', 'Back (Alt+←)', () => this.#on.back(1)),
       steps.flatMap((step) => [step, h('span', { class: 'dim', 'aria-hidden': 'true', text: '›' })]),
-      h('b', { class: 'data-table', title: titleOf(place), 'aria-current': 'page' }, h('span', { class: 'dim', text: `${place.db}.` }), place.table));
+      h('b', { class: 'data-table', title: titleOf(place), 'aria-current': 'page' }, h('span', { class: 'dim' }, marked(`${place.db}.`)), marked(place.table)));
   }
 
   /** A chip for each filter: switched off and on, changed, removed. @param {{filters: Filter[], free: string}} place */

@@ -32,7 +32,7 @@ const LOW = '(max-height: 420px)';
  * @typedef {import('./source.js').Place} Place
  * @typedef {Place & {schema: any, rows: TableRows}} Stop on the way back, with the rows that were looked at
  * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
- *   announce: Announce, completing: Pick<import('./whereeditor.js').Source, 'catalogue'|'version'|'enabled'>, onTitle: (title: string) => void, readOnly: () => boolean, zone: () => string,
+ *   announce: Announce, completing: Pick<import('./whereeditor.js').Source, 'catalogue'|'version'|'enabled'>, onTitle: (title: string) => void, readOnly: () => boolean, zone: () => string, server: () => string,
  *   fill: (db: string, table: string) => Promise<boolean>, store: ConstructorParameters<typeof KeptLayouts>[0], transactions: () => string[], keep: (now?: boolean) => void}} Deps `transactions`: tabs that have one open; `keep`: other rows are
  *   shown or rows were changed, which is kept in a moment or now; `fill`: imports a file into the table; true where it wrote
  */
@@ -220,9 +220,9 @@ export class DataView {
 
   /** @param {typeof import('../edit/editing.js').Editing} Editing */
   #makeEditing(Editing) {
-    const { api, notify, announce, transactions } = this.#deps;
+    const { api, notify, announce, transactions, server } = this.#deps;
     const editing = new Editing({
-      api, notify, announce, transactions, schema: this.#deps.schema, store: this.#deps.store,
+      api, notify, announce, transactions, server, schema: this.#deps.schema, store: this.#deps.store,
       redraw: (toTop) => this.#redraw(toTop),
       reload: () => this.#open({ ...this.#place, top: this.grid?.offset, at: this.grid && { ...this.grid.model.active } }, { fresh: true }),
       failed: (message) => this.#bar.fail(message),

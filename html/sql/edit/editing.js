@@ -36,7 +36,7 @@ const STEPS = { down: [1, 0], up: [-1, 0], right: [0, 1], left: [0, -1] };
  * @typedef {import('./fields.js').Field} Field
  * @typedef {import('./sheet.js').Shown} Shown
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, notify: Notify, announce: Announce, redraw: (toTop?: boolean) => void,
- *   reload: () => void, failed: (message: string) => void, settled: () => void, titled: () => void, edited: (now?: boolean) => void, view: (at: Position) => void, transactions: () => string[],
+ *   reload: () => void, failed: (message: string) => void, settled: () => void, titled: () => void, edited: (now?: boolean) => void, view: (at: Position) => void, transactions: () => string[], server: () => string,
  *   schema: (db: string, table: string) => Promise<any>, store: ConstructorParameters<typeof KeptReadables>[0]}} Host `transactions`: the page's tabs with an open one; `edited`:
  *   the changes are others, to be kept in a moment or now
  */
@@ -99,7 +99,7 @@ export class Editing {
 
   /** The changes as they are kept while the page is loaded again. */
   get pending() {
-    return this.#sheet.stored();
+    return this.#sheet.stored(this.#host.server());
   }
 
   /** True while something is typed or written, which is lost with the page. */
@@ -513,7 +513,7 @@ export class Editing {
     try {
       const outcome = await reviewAndApply(this.#host.api, {
         changes, of: { db: table.db, table: table.table, timeZone: rows.timeZone }, nameOf: (id) => `The row ${this.#sheet.nameOf(id)}`, showConflict,
-        showReview: (review, name) => showReview({ ...review, uncertain: table.uncertain }, name),
+        showReview: (review, name) => showReview({ ...review, uncertain: table.uncertain, isElsewhere: Boolean(table.server) && table.server !== this.#host.server() }, name),
         follows: () => followsOf(this.#host.api, { db: table.db, table: table.table, columns: schema.columns }, changes.list), transactions: this.#host.transactions,
       }, {
         changed: () => this.#changed(), took: (id, row) => this.#took(table, rows, id, row),

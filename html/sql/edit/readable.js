@@ -49,13 +49,18 @@ export function readableColumn(schema, refColumns) {
 /**
  * The statement for rows that match a text: by the beginning of a key, or any part of the readable column.
  * @param {Key} key @param {string} readable its name, or empty @param {string} text @param {any} now the current value of the first column
+ * @param {Schema} schema of the table
  */
-export function rowsSql({ db, table, refColumns }, readable, text, now) {
+export function rowsSql({ db, table, refColumns }, readable, text, now, { columns }) {
   const names = refColumns.map(quoteName);
   const label = readable && quoteName(readable);
   const pattern = text.replace(/[!%_]/g, '!$&');
   const asText = (name) => `CAST(${name} AS CHAR)`;
-  const likes = [...names.map((name) => `${asText(name)} LIKE ${quoteText(`${pattern}%`)} ESCAPE '!'`), ...(label ? [`${asText(label)} LIKE ${quoteText(`%${pattern}%`)} ESCAPE '!'`] : [])];
+  // Bytes are entered as they are shown.
+  const likeOf = (column) => (classOf(columns.find(({ name }) => name === column)?.type ?? '') === 'binary'
+    ? `HEX(${quoteName(column)}) LIKE ${quoteText(`${pattern.replace(/^0x/i, '')}%`)} ESCAPE '!'`
+    : `${asText(quoteName(column))} LIKE ${quoteText(`${pattern}%`)} ESCAPE '!'`);
+  const likes = [...refColumns.map(likeOf), ...(label ? [`${asText(label)} LIKE ${quoteText(`%${pattern}%`)} ESCAPE '!'`] : [])];
   const first = text === '' ? (now === null || now === undefined ? '' : String(now)) : text;
   const order = [...(first === '' ? [] : [`${asText(names[0])} = ${quoteText(first)} DESC`]), ...(label ? [label] : []), ...names];
   return `SELECT ${[...names, ...(label ? [`${asText(label)} AS ${quoteName(readable)}`] : [])].join(', ')}\nFROM ${quoteName(db)}.${quoteName(table)}`

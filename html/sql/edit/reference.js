@@ -147,7 +147,7 @@ class ReferenceList {
     const timer = setTimeout(() => abort.abort(new Error(`the server took longer than ${WAIT_MS / 1000} s; enter the key itself`)), WAIT_MS);
     this.list.setAttribute('aria-busy', 'true');
     try {
-      const { rows } = await ask(api, { sql: rowsSql(key, this.#readable, text, value), db: key.db, signal: abort.signal });
+      const { rows } = await ask(api, { sql: rowsSql(key, this.#readable, text, value, /** @type {import('./readable.js').Schema} */ (this.#schema)), db: key.db, signal: abort.signal });
       if (abort !== this.#abort) return undefined;
       const width = key.refColumns.length;
       this.#rows = rows.slice(0, MOST_LISTED).map((row) => ({ values: row.slice(0, width), text: this.#readable ? String(row[width] ?? 'NULL') : '' }));

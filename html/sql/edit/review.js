@@ -5,26 +5,25 @@
 
 import { copyText, h, iconButton } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
-import { tokens } from '../core/lexer.js';
+import { highlighted } from '../objects/parts.js';
 import { momentsOf } from '../data/values.js';
 import { UNCERTAIN, openText } from './words.js';
 
-/** Statements that are drawn, and characters of one that are coloured. */
+/** Statements that are drawn. */
 const MOST = 300;
-const COLOURED = 20_000;
 
 /** Characters of a value that are compared before the eyes. */
 const SHOWN = 2000;
 
 /**
  * Shows what would run; resolves with `'apply'`, with the number of a change that is to be taken back, or with nothing.
- * @param {{statements: string[], transaction: boolean, note?: string|null, uncompared?: boolean, follows?: string[], open?: string[], uncertain?: boolean}} review `uncompared`: large values
+ * @param {{statements: string[], transaction: boolean, note?: string|null, uncompared?: boolean, follows?: string[], open?: string[], uncertain?: boolean, isElsewhere?: boolean}} review `uncompared`: large values
  *   are not compared; `follows`: what happens to rows of other tables; `open`: tabs with an open transaction; `uncertain`:
- *   it was sent before, and may have been applied
+ *   it was sent before, and may have been applied; `isElsewhere`: another server answered when the changes were made
  * @param {string} table
  * @returns {Promise<'apply'|number|undefined>}
  */
-export function showReview({ statements, transaction, note, uncompared, follows = [], open = [], uncertain }, table) {
+export function showReview({ statements, transaction, note, uncompared, follows = [], open = [], uncertain, isElsewhere }, table) {
   const count = statements.length;
   const list = h('ol', { class: 'review-list', 'aria-label': 'Statements' });
   const copy = h('button', { type: 'button', class: 'button', text: 'Copy all', on: { click: () => copyText(statements.map((sql) => `${sql};\n`).join('')) } });
@@ -35,6 +34,7 @@ export function showReview({ statements, transaction, note, uncompared, follows 
     body: [
       h('p', { class: transaction ? 'review-how' : 'review-how warn', text: howText(transaction, count) }),
       uncertain && h('p', { class: 'review-how warn', text: UNCERTAIN }),
+      isElsewhere && h('p', { class: 'review-how bad', role: 'alert', text: 'Another server answers at this address than when these changes were made. Apply them only if they are meant for this one.' }),
       note && h('p', { class: 'review-how', text: note }),
       uncompared && h('p', { class: 'review-how', text: 'Values of more than 4 million characters are not compared with the current ones.' }),
       follows.length > 0 && h('ul', { class: 'review-how warn review-follows', 'aria-label': 'Effects of foreign keys' }, follows.map((text) => h('li', { text }))),
@@ -43,7 +43,7 @@ export function showReview({ statements, transaction, note, uncompared, follows 
       count > MOST && h('p', { class: 'dim', text: `… and ${(count - MOST).toLocaleString('en')} more; Copy all has them.` }),
     ],
     onOpen: (dialog, close) => {
-      list.append(...statements.slice(0, MOST).map((sql, i) => h('li', {}, h('code', {}, coloured(sql)),
+      list.append(...statements.slice(0, MOST).map((sql, i) => h('li', {}, h('code', {}, highlighted(sql)),
         iconButton('undo', `Undo change ${i + 1}`, () => close(i)))));
       const apply = h('button', { type: 'button', class: 'button primary', text: 'Apply', on: { click: () => close('apply') } });
       dialog.append(h('div', { class: 'dialog-foot' }, copy, h('span', { class: 'value-gap' }),
@@ -56,18 +56,6 @@ export function showReview({ statements, transaction, note, uncompared, follows 
 function howText(transaction, count) {
   if (!transaction) return 'The engine of this table cannot roll back: the statements run one by one until one fails, and earlier changes stay.';
   return count === 1 ? 'Runs in a transaction, if the row is still as you saw it.' : 'All run in one transaction, or none, if the rows are still as you saw them.';
-}
-
-function coloured(sql) {
-  if (sql.length > COLOURED) return [sql];
-  const out = [];
-  let at = 0;
-  for (const { type, start, end } of tokens(sql)) {
-    if (start > at) out.push(sql.slice(at, start));
-    out.push(h('span', { class: `tok-${type}`, text: sql.slice(start, end) }));
-    at = end;
-  }
-  return [...out, sql.slice(at)];
 }
 
 /**

@@ -17,8 +17,8 @@ const TOLD = 60;
  * @typedef {import('./fields.js').Field} Field
  * @typedef {{grid: import('../results/grid.js').Grid, rows: import('../data/source.js').TableRows, schema: any,
  *   place: import('../data/source.js').Place}} Shown
- * @typedef {{db: string, table: string, changes: Changes, fields: Field[], uncertain: boolean}} Table `fields`: none before the table was looked at; `uncertain`:
- *   the changes were sent, and it is unknown whether they were made
+ * @typedef {{db: string, table: string, changes: Changes, fields: Field[], uncertain: boolean, server?: string}} Table `fields`: none before the table was looked at; `uncertain`:
+ *   the changes were sent, and it is unknown whether they were made; `server`: the instance that answered when they were first kept
  */
 
 /** The tables that a data tab has changed rows of, and the one that it shows. */
@@ -51,22 +51,23 @@ export class Sheet {
     const isKeyed = known && key.every((name) => known.changes.columns.includes(name));
     if (isKeyed) changes.adopt(known.changes);
     else if (known?.changes.size) this.held.push(storedOf(known));
-    this.tables.set(id, { db, table, changes, fields, uncertain: Boolean(isKeyed && known.uncertain) });
+    this.tables.set(id, { db, table, changes, fields, uncertain: Boolean(isKeyed && known.uncertain), server: isKeyed ? known.server : '' });
     return changes;
   }
 
   /** Takes changes that were kept while the page was loaded again. @param {import('../core/pending.js').PendingTable[]} kept */
   restore(kept) {
     for (const one of kept) {
-      const { db, table, uncertain } = one;
+      const { db, table, uncertain, server } = one;
       const known = this.tables.get(idOf(one));
       if (known) known.changes.adopt(Changes.of(one));
-      else this.tables.set(idOf(one), { db, table, changes: Changes.of(one), fields: [], uncertain });
+      else this.tables.set(idOf(one), { db, table, changes: Changes.of(one), fields: [], uncertain, server });
     }
   }
 
-  /** The changes as they are kept while the page is loaded again. @returns {import('../core/pending.js').PendingTable[]} */
-  stored() {
+  /** The changes as they are kept while the page is loaded again. @param {string} server that answers now @returns {import('../core/pending.js').PendingTable[]} */
+  stored(server) {
+    for (const table of this.tables.values()) table.server = table.changes.size ? table.server || server : '';
     return [...[...this.tables.values()].filter(({ changes }) => changes.size).map(storedOf), ...this.held];
   }
 
@@ -198,7 +199,7 @@ export class Sheet {
 }
 
 /** @param {Table} table @returns {import('../core/pending.js').PendingTable} */
-const storedOf = ({ db, table, changes, uncertain }) => ({ db, table, ...changes.stored(MOST_PENDING), uncertain });
+const storedOf = ({ db, table, changes, uncertain, server }) => ({ db, table, ...changes.stored(MOST_PENDING), uncertain, server });
 
 const idOf = ({ db, table }) => JSON.stringify([db, table]);
 

@@ -58,13 +58,21 @@ export async function copied(text, what, notify) {
 
 /** SQL as text and highlighted spans. @param {string} sql @returns {(Node|string)[]} */
 export function highlighted(sql) {
-  if (sql.length > MAX_COLOURED) return [sql];
+  if (sql.length > MAX_COLOURED) return marked(sql);
   const out = [];
   let at = 0;
   for (const { type, start, end } of tokens(sql)) {
-    if (start > at) out.push(sql.slice(at, start));
-    out.push(h('span', { class: `tok-${type}`, text: sql.slice(start, end) }));
+    if (start > at) out.push(...marked(sql.slice(at, start)));
+    out.push(h('span', { class: `tok-${type}` }, marked(sql.slice(start, end))));
     at = end;
   }
-  return [...out, sql.slice(at)];
+  return [...out, ...marked(sql.slice(at))];
+}
+
+/** Characters that turn the direction of the text behind them (Unicode Annex 9, explicit formatting). */
+const TURNING = /([\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069])/;
+
+/** A text in which such characters are seen and turn nothing; what is copied has them. @param {string} text @returns {(Node|string)[]} */
+export function marked(text) {
+  return text.split(TURNING).map((part, i) => (i % 2 ? h('span', { class: 'turning', data: { code: (part.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0') } }, part) : part));
 }

@@ -36,7 +36,7 @@ export class DataTabs {
     }
     const view = new module.DataView(db, table, {
       api: bench.api, notify, announce, schema: (ofDb, ofTable, fresh) => bench.catalogue.schema(ofDb, ofTable, fresh), onTitle: (title) => results.renameTab(id, title),
-      readOnly: () => bench.readOnly, zone: () => bench.info.time_zone ?? '',
+      readOnly: () => bench.readOnly, zone: () => bench.info.time_zone ?? '', server: () => bench.info.instance ?? '',
       completing: { catalogue: bench.catalogue, version: () => bench.info.version, enabled: () => bench.settings.autoComplete },
       transactions: () => bench.tabs.filter((tab) => tab.inTransaction).map((tab) => (tab.results === results ? `This tab (${tab.name})` : `The tab ${tab.name}`)),
       store: bench.workspace,

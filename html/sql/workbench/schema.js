@@ -1,7 +1,7 @@
 // The schema of a table: facts, columns, indexes, foreign keys that lead on, and the CREATE statement.
 import { fill, h, icon, iconButton, queryAll } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
-import { code, facts, note, row, section, sqlText, table } from '../objects/parts.js';
+import { code, facts, marked, note, row, section, sqlText, table } from '../objects/parts.js';
 import { rowsText } from '../core/entries.js';
 
 export { highlighted } from '../objects/parts.js';
@@ -63,7 +63,7 @@ function header(host, options, kind) {
   const dump = h('button', { type: 'button', class: 'button', title: `Dump ${name} as SQL`, on: { click: options.dump } }, icon('download'), 'Dump …');
   const refresh = iconButton('refresh', 'Reload the schema', () => load(host, options, true));
   const menu = iconButton('dots', `More for ${name}`, (event) => options.menu(event.currentTarget, kind), { 'aria-haspopup': 'menu', 'aria-expanded': 'false' });
-  const title = h('h2', {}, h('span', { class: 'dim', text: `${db}.` }), name);
+  const title = h('h2', {}, h('span', { class: 'dim' }, marked(`${db}.`)), marked(name));
   return h('div', { class: 'schema-head' }, title, data, run, filling, dump, refresh, menu);
 }
 

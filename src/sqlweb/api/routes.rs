@@ -216,6 +216,8 @@ pub(super) struct Info<'a> {
     host: String,
     /// The variable of this name as last read, set on a cloud's read-only endpoints.
     innodb_read_only: Option<bool>,
+    /// Another text where another server answers at the address.
+    instance: &'a str,
     /// True if visitors need a code.
     invisible: bool,
     /// As `readonly`, in a word.
@@ -258,6 +260,7 @@ fn info(service: &Arc<Service>, request: Request) {
     let readonly = service.options.readonly;
     request.respond(Response::ok(Info {
         version: &info.version,
+        instance: &info.instance,
         host,
         port,
         user: &service.connector.user(),

@@ -482,6 +482,7 @@ mod tests {
     fn info(dialect: Dialect) -> ServerInfo {
         ServerInfo {
             version: String::new(),
+            instance: String::new(),
             dialect,
             time_zone: String::new(),
             pinned_mode: String::new(),

@@ -2,6 +2,7 @@
 //! asked again and again.
 
 use mysql::{Conn, Row};
+use sha2::{Digest, Sha256};
 
 use super::driver::rows;
 use crate::sqlweb::error::{DbError, NOT_MYSQL};
@@ -41,6 +42,8 @@ pub(crate) struct ServerInfo {
     pub(crate) version: String,
     /// Brand and version as the gate knows them.
     pub(crate) dialect: Dialect,
+    /// Tells this server from another one behind the same address: eight bytes of a hash, in hex.
+    pub(crate) instance: String,
     /// `@@session.time_zone`, or the system's if that is `SYSTEM`.
     pub(crate) time_zone: String,
     /// `@@global.sql_mode` without the modes that change lexing.
@@ -58,7 +61,8 @@ impl ServerInfo {
     pub(crate) fn ask(conn: &mut Conn) -> Result<(Self, bool), DbError> {
         let answer = rows(
             conn,
-            "SELECT VERSION(), @@session.time_zone, @@global.sql_mode, @@system_time_zone",
+            "SELECT VERSION(), @@session.time_zone, @@global.sql_mode, @@system_time_zone, \
+             CONCAT_WS('/', @@hostname, @@port, @@datadir)",
         )?;
         let text = |i: usize| {
             let row = answer.first()?;
@@ -78,6 +82,7 @@ impl ServerInfo {
             loadable,
             write_state,
             version,
+            instance: instance(&text(4).unwrap_or_default()),
             time_zone: zone,
             pinned_mode: pinned_mode(&text(2).unwrap_or_default()),
             can_write: can_write(&grants),
@@ -94,6 +99,15 @@ impl ServerInfo {
             "transaction_read_only"
         }
     }
+}
+
+/// Hash of what a server is known by, which visitors need not read.
+fn instance(known_by: &str) -> String {
+    let hash = Sha256::digest(known_by);
+    hash.iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// Returns the dialect of a server of that version.

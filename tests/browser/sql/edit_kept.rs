@@ -176,3 +176,27 @@ fn changes_that_were_being_applied_at_a_reload_are_marked_as_uncertain() {
     page.assert_accessible("a review of changes that were sent before");
     drop(lock);
 }
+
+#[test]
+fn changes_for_another_server_behind_the_address_say_so_before_they_are_applied() {
+    let client = on_data("kept_elsewhere", ITEMS, "items");
+    let page = &client.page;
+    type_into(&client, 0, 1, "u\u{202e}no", "Enter");
+    reload(&client);
+    review(&client);
+    page.wait_for("eyes.first('dialog .review-list')");
+    assert_eq!(page.eval("eyes.all('dialog [role=alert]').length"), 0);
+    // A character that turns the direction of a text is seen, and turns nothing.
+    assert_eq!(
+        page.eval("[eyes.first('dialog .turning').dataset.code, getComputedStyle(eyes.first('dialog .turning')).unicodeBidi].join()"),
+        "202E,isolate"
+    );
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+    // As if they had been kept while another server answered.
+    page.eval("addEventListener('pagehide', () => { for (const [name, value] of Object.entries(localStorage)) if (name.includes('.pending.')) localStorage.setItem(name, value.replace(/\"server\":\"[0-9a-f]{16}\"/, '\"server\":\"0123456789abcdef\"')); })");
+    reload(&client);
+    review(&client);
+    page.wait_for("eyes.first('dialog [role=alert]')?.innerText.startsWith('Another server answers at this address')");
+    page.assert_accessible("changes for another server");
+}
