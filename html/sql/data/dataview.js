@@ -175,7 +175,7 @@ export class DataView {
       if (turn !== this.#turn) return undefined;
       if (this.#isHere(place)) this.#refused = place.filters;
       this.#bar.showChips(this.#refused ? { ...this.#place, filters: this.#refused } : this.#place);
-      this.#bar.fail(cause.message, () => this.#open(place, { fresh: true, trail }));
+      this.#bar.fail(failureText(cause), () => this.#open(place, { fresh: true, trail }));
     } finally {
       if (turn === this.#turn) {
         this.#next = null;
@@ -556,4 +556,9 @@ export class DataView {
     const button = this.grid?.element.querySelector(`.grid-filter[data-column="${column}"]`);
     if (button) this.#openFilter(/** @type {HTMLElement} */ (button), column, this.grid?.activeElement ?? undefined);
   }
+}
+
+/** An error of reading, in words: a column of one character set is compared with a character that another one has. @param {any} cause */
+function failureText({ errno, message }) {
+  return errno === 1267 ? `No row can match: a filter has characters that the character set of its column does not have. ${message}` : message;
 }

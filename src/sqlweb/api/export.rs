@@ -212,6 +212,7 @@ fn read_dump(service: &Service, request: &Request) -> Result<(DumpJob, Answer), 
         definers: fields.flag("definers", true),
         create_database: fields.flag("create_database", false),
     };
+    fields.refuse_others();
     fields.done()?;
     let answer = match wanted {
         [true, _] => Answer::Ticket,

@@ -436,6 +436,7 @@ struct ResumeRequest {
 
 /// Tables or a database to dump.
 #[derive(JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct DumpRequest {
     /// The database.
     db: String,

@@ -114,6 +114,10 @@ fn parts_and_definers_are_left_out_as_asked() {
     );
     let name = answer.header("content-disposition").unwrap();
     assert_eq!(name, "attachment; filename=\"dump_parts.made.sql\"");
+    // A misspelt field does not make the dump a whole one.
+    let wrong = client.post("/api/dump", &json!({"db": "dump_parts", "table": "made"}));
+    assert_eq!(wrong.status(), 400);
+    assert!(wrong.text().contains("'table' is not a known field"));
     // With its database, onto a server that has none.
     let mut all = json!({"db": "dump_parts", "create_database": true, "ticket": true});
     let ticket = client.post("/api/dump", &all).data()["ticket"].clone();
