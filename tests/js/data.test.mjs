@@ -1,5 +1,5 @@
 import { behind, countSql, isListed, keyOf, orderOf, pageSql, valuesSql, wholeSql } from '../../html/sql/data/browse.js';
-import { dependsOnZone, filterSql, filterText, listOf, listText, operatorFor, operatorsOf, rangeOf, readFilters, whereSql } from '../../html/sql/data/filters.js';
+import { dependsOnZone, filterSql, filterText, isWhole, listOf, listText, operatorFor, operatorsOf, rangeOf, readFilters, typedOf, whereSql } from '../../html/sql/data/filters.js';
 import { linkBack, linksOf } from '../../html/sql/data/links.js';
 import { Pager } from '../../html/sql/data/pager.js';
 import { choicesOf, classOf, literal, wayOf } from '../../html/sql/data/values.js';
@@ -75,7 +75,6 @@ test('a filter finds all rows that show its time, and what depends on the clock 
   const time = "'2026-10-25 02:30:00'";
   assert.equal(filterSql({ column: 'at', op: '=', value: '2026-10-25 02:30:00' }, 'timestamp'),
     `\`at\` >= ${time} - INTERVAL 1 DAY AND \`at\` <= ${time} + INTERVAL 1 DAY AND CAST(\`at\` AS DATETIME(6)) = ${time}`);
-  assert.equal(filterSql({ column: 'at', op: '=', value: '2026-10-25' }, 'timestamp'), "`at` = '2026-10-25'");
   assert.equal(filterSql({ column: 'at', op: '=', value: '2026-10-25 02:30:00' }, 'datetime'), `\`at\` = ${time}`);
   const columns = [column('at', 'timestamp'), column('id', 'int'), column('day', 'date')];
   const depends = (free, ...filters) => dependsOnZone(filters, free, columns);
@@ -148,7 +147,9 @@ test('texts are looked into, and a pattern is one', () => {
   const sql = (op, value, type = 'varchar(9)') => filterSql({ column: 'c', op, value }, type);
   assert.equal(sql('contains', 'an'), "`c` LIKE '%an%'");
   assert.equal(sql('starts with', "it's"), "`c` LIKE 'it''s%'");
-  assert.equal(sql('not contains', '!'), "`c` NOT LIKE '%!%'");
+  assert.equal(sql('not contains', '!'), "`c` NOT LIKE '%!%' OR `c` IS NULL");
+  assert.equal(sql('ends with', 'a_b'), "`c` LIKE '%a!_b' ESCAPE '!'");
+  assert.equal(sql('is empty', 'ignored'), "`c` = ''");
   assert.equal(sql('contains', '50%_!'), "`c` LIKE '%50!%!_!!%' ESCAPE '!'");
   assert.equal(sql('contains', 'a\\b'), "`c` LIKE _utf8mb4 X'25615c6225' ESCAPE '!'");
   assert.equal(sql('contains', 'x', 'json'), "CAST(`c` AS CHAR) LIKE '%x%'");
@@ -166,6 +167,74 @@ test('texts are looked into, and a pattern is one', () => {
   assert.deepEqual(['%x%', 'x%', 'x'].map((value) => operatorFor('text', value)), ['LIKE', 'LIKE', 'contains']);
   assert.deepEqual(['2024%', '5'].map((value) => operatorFor('date', value)), ['LIKE', '=']);
   assert.equal(operatorFor('point', '%'), 'NULL');
+});
+
+test('a day, a month or a year is all of it, with bounds that an index is used for', () => {
+  const sql = (op, value, type = 'datetime(3)') => filterSql({ column: 'c', op, value }, type);
+  const within = (from, to) => `\`c\` >= '${from}' AND \`c\` < '${to}'`;
+  assert.equal(sql('=', ' 2024-02-29 '), within('2024-02-29', '2024-03-01'));
+  assert.equal(sql('=', '2024-12-31'), within('2024-12-31', '2025-01-01'));
+  assert.equal(sql('=', '20240531'), within('2024-05-31', '2024-06-01'));
+  for (const type of ['datetime', 'date']) {
+    assert.equal(sql('=', '2024-12', type), within('2024-12-01', '2025-01-01'));
+    assert.equal(sql('=', '2024', type), within('2024-01-01', '2025-01-01'));
+    assert.equal(sql('=', '9999', type), "`c` >= '9999-01-01'");
+    assert.equal(sql('!=', '2024-5', type), `NOT (${within('2024-05-01', '2024-06-01')})`);
+    assert.equal(sql('IN', '2023, 2024-05, NULL', type), `${within('2023-01-01', '2024-01-01')} OR ${within('2024-05-01', '2024-06-01')} OR \`c\` IS NULL`);
+    assert.equal(sql('except', '2024-05', type), `NOT (${within('2024-05-01', '2024-06-01')}) OR \`c\` IS NULL`);
+  }
+  assert.equal(sql('=', '2024-02-29', 'date'), "`c` = '2024-02-29'");
+  assert.equal(sql('NOT IN', '2024-05, 2024-06-01', 'date'), `\`c\` NOT IN ('2024-06-01') AND NOT (${within('2024-05-01', '2024-06-01')})`);
+  assert.deepEqual(['<', '<=', '>', '>='].map((op) => sql(op, '2024-06-30')), ["`c` < '2024-06-30'", "`c` < '2024-07-01'", "`c` >= '2024-07-01'", "`c` >= '2024-06-30'"]);
+  assert.deepEqual(['<=', '>'].map((op) => sql(op, '2024-06-30', 'date')), ["`c` <= '2024-06-30'", "`c` > '2024-06-30'"]);
+  assert.deepEqual(['<=', '>'].map((op) => sql(op, '9999')), ['`c` IS NOT NULL', '0 = 1']);
+  assert.equal(sql('between', '2024-01-01 and 2024-06-30'), within('2024-01-01', '2024-07-01'));
+  assert.equal(sql('between', '2024-01-01 10:00:00, 2024-06-30'), within('2024-01-01 10:00:00', '2024-07-01'));
+  assert.equal(sql('between', '2024-01-01, 2024-06-30 12:00:00'), "`c` >= '2024-01-01' AND `c` <= '2024-06-30 12:00:00'");
+  assert.equal(sql('between', '2023 and 2024', 'date'), within('2023-01-01', '2025-01-01'));
+  // Times, and days with zeros, are themselves.
+  for (const time of ['2024-05-01 02:30:00', '2024-05-01 02:30', '2024-05-01T02:30:00.5']) assert.equal(sql('=', time), `\`c\` = '${time}'`);
+  assert.deepEqual(['0000-00-00', '2024-05-00'].map((day) => sql('=', day)), ['`c` = 00000000', '`c` = 20240500']);
+  for (const value of ['abc', '2024-13', '2023-02-29', '2024-06-31', '24', '2024-05-01 25:00', "2024' OR 1"]) {
+    for (const type of ['date', 'datetime', 'timestamp']) for (const op of ['=', '<', 'IN']) fails(() => sql(op, value, type), /c holds dates; .* is not one/);
+    fails(() => sql('between', `2024 and ${value}`), /is not one/);
+  }
+  const whole = (value, type) => isWhole({ column: 'c', op: '=', value }, type);
+  assert.deepEqual([whole('2024-05', 'date'), whole('2024', 'timestamp'), whole('2024-05-01', 'datetime'), whole('2024', 'int')], [false, false, true, true]);
+  assert.equal(sql('=', '-838:59:59', 'time'), "`c` = '-838:59:59'");
+  fails(() => sql('=', '2024-05', 'time'), /holds times/);
+});
+
+test('a day of a TIMESTAMP is what the clock shows', () => {
+  const sql = (op, value) => filterSql({ column: 'c', op, value }, 'timestamp');
+  const shown = "`c` >= '2026-10-25' - INTERVAL 1 DAY AND CAST(`c` AS DATETIME(6)) >= '2026-10-25' AND `c` < '2026-10-26' + INTERVAL 1 DAY AND CAST(`c` AS DATETIME(6)) < '2026-10-26'";
+  assert.equal(sql('=', '2026-10-25'), shown);
+  assert.equal(sql('except', '2026-10-25'), `NOT (${shown}) OR \`c\` IS NULL`);
+  assert.equal(sql('<=', '2026-10-25'), "`c` < '2026-10-26' + INTERVAL 1 DAY AND CAST(`c` AS DATETIME(6)) < '2026-10-26'");
+  // No further than the type goes.
+  assert.equal(sql('=', '2038'), "`c` >= '2038-01-01' - INTERVAL 1 DAY AND CAST(`c` AS DATETIME(6)) >= '2038-01-01' AND CAST(`c` AS DATETIME(6)) < '2039-01-01'");
+  assert.equal(sql('>=', '1970'), "CAST(`c` AS DATETIME(6)) >= '1970-01-01'");
+});
+
+test('an operator is typed before a value', () => {
+  const typed = (type, ...texts) => texts.map((text) => Object.values(typedOf(type, text)).join('|'));
+  assert.deepEqual(typed('int', '>4000', '>= 5', '<3', '<=2', '=1', '!=2', '<>2', '!2', '5'), ['>|4000', '>=|5', '<|3', '<=|2', '=|1', '!=|2', '!=|2', '!=|2', '=|5']);
+  assert.deepEqual(typed('int', '1..5', '-1.5 .. 2', 'between 1 and 5', 'between 1, 5', '1..'), ['between|1, 5', 'between|-1.5, 2', 'between|1, 5', 'between|1, 5', '=|1..']);
+  assert.deepEqual(typed('int', 'NULL', 'null', '!null', 'is not NULL', '!NULLS'), ['NULL|', 'NULL|', 'NOT NULL|', 'NOT NULL|', '!=|NULLS']);
+  assert.deepEqual(typed('varchar(9)', 'a', '=a', '!a', '>a', 'a..b', '%a', 'NULL', '!NULL'), ['contains|a', '=|a', '!=|a', '>|a', 'between|a, b', 'LIKE|%a', 'NULL|', 'NOT NULL|']);
+  assert.deepEqual(typed('varchar(9)', 'null', 'between us', '../a', 'a/../b', 'so ...', ' a '), ['contains|null', 'contains|between us', 'contains|../a', 'contains|a/../b', 'contains|so ...', 'contains| a ']);
+  assert.deepEqual(typed('date', '2024', '2024-01..2024-03', '>2024', '2024%'), ['=|2024', 'between|2024-01, 2024-03', '>|2024', 'LIKE|2024%']);
+  assert.deepEqual(typed('json', '=1', 'a'), ['=|1', 'contains|a']);
+});
+
+test('a text is found in any column that holds texts or numbers', () => {
+  const columns = [column('id', 'int'), column('name', 'varchar(9)'), column('day', 'date'), column('raw', 'blob'), column('doc', 'json')];
+  const any = { column: '', op: 'contains', value: '5%' };
+  const found = "`id` LIKE '%5!%%' ESCAPE '!' OR `name` LIKE '%5!%%' ESCAPE '!' OR CAST(`doc` AS CHAR) LIKE '%5!%%' ESCAPE '!'";
+  assert.equal(whereSql([any], '', columns), found);
+  assert.equal(whereSql([any, { column: 'id', op: '>', value: '1' }], '', columns), `(${found}) AND (\`id\` > 1)`);
+  assert.equal(whereSql([any], '', columns.slice(2, 4)), '0 = 1');
+  assert.deepEqual(readFilters([{ ...any, names: 'Alice' }]), [{ ...any, names: 'Alice' }]);
 });
 
 test('values that are excluded keep rows with NULL, unless NULL is one of them', () => {

@@ -1,4 +1,4 @@
-import { factOf, kindText, marked, objectOf, placeOf, rowsOf, wordsOf } from '../../html/sql/core/matching.js';
+import { agoText, factOf, kindText, marked, objectOf, placeOf, rowsOf, wordsOf } from '../../html/sql/core/matching.js';
 import { assert, test } from './shim.mjs';
 
 const match = (kind, more = {}) => ({ kind, db: 'shop', table: null, name: 'n', type: null, comment: null, ...more });
@@ -38,4 +38,9 @@ test('a line says what and where a match is', () => {
   assert.equal(kindText(match('table', { type: 'BASE TABLE' })), 'table');
   assert.equal(factOf(match('column', { type: 'int(11)' })), 'int(11)');
   assert.equal(factOf(match('view', { type: 'VIEW' })), '');
+});
+
+test('the age of names is told in minutes, then in hours', () => {
+  assert.deepEqual([-5000, 0, 59_999, NaN].map(agoText), ['just now', 'just now', 'just now', 'just now']);
+  assert.deepEqual([60_000, 7_100_000, 7_200_000, 90_000_000].map(agoText), ['1 minute ago', '118 minutes ago', '2 hours ago', '25 hours ago']);
 });

@@ -60,3 +60,11 @@ export function kindText({ kind, type }) {
 export function factOf({ kind, type }) {
   return kind === 'column' || kind === 'trigger' || kind === 'event' ? (type ?? '') : '';
 }
+
+/** Time since something, in words. @param {number} ms */
+export function agoText(ms) {
+  const minutes = Math.floor(ms / 60_000);
+  if (!(minutes > 0)) return 'just now';
+  const [count, unit] = minutes < 120 ? [minutes, 'minute'] : [Math.floor(minutes / 60), 'hour'];
+  return `${count} ${unit}${count === 1 ? '' : 's'} ago`;
+}

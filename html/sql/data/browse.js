@@ -180,9 +180,10 @@ export function isListed(type) {
 /**
  * The values of a column and the rows that have them, most frequent first; one more than are listed.
  * @param {Source} source @param {Column} column @param {string} search text within the values; empty for all
+ * @param {string} [others] condition of further values that the search finds
  */
-export function valuesSql(source, column, search) {
-  const condition = search && searchSql(column, search);
+export function valuesSql(source, column, search, others = '') {
+  const condition = search && [searchSql(column, search), others].filter(Boolean).join(' OR ');
   return `SELECT ${shownValue(column)} AS v, COUNT(*) AS n${from(source)}${whereOf([source.where, condition])}\nGROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${MOST_VALUES + 1}`;
 }
 

@@ -132,11 +132,11 @@ export class DataBar {
 
   /** @param {Filter} filter @param {number} at */
   #chip(filter, at) {
-    const { column } = filter;
+    const column = filter.column || 'Any column';
     const text = filterText(filter);
     const used = h('input', { type: 'checkbox', 'aria-label': `Use the filter ${column} ${text}`, title: 'Switch the filter off or on', data: { part: 'turn' }, on: { change: () => this.#on.turn(filter) } });
     used.checked = isOn(filter);
-    const edit = h('button', { type: 'button', class: 'chip-text', title: `${column} ${text}`, 'aria-haspopup': 'dialog', data: { part: 'edit' }, on: { click: () => this.#on.edit(filter, edit) } }, h('b', { text: column }), ` ${text}`);
+    const edit = h('button', { type: 'button', class: 'chip-text', title: `${column} ${text}${filter.names ? `\n${filter.names}` : ''}`, 'aria-haspopup': 'dialog', data: { part: 'edit' }, on: { click: () => this.#on.edit(filter, edit) } }, h('b', { text: column }), ` ${text}`);
     return h('span', { class: isOn(filter) ? 'data-chip' : 'data-chip off', data: { at } }, h('label', { class: 'chip-box' }, used), edit,
       iconButton('close', `Remove the filter of ${column}`, () => this.#on.drop(filter), { data: { part: 'drop' } }));
   }
@@ -190,7 +190,7 @@ export class DataBar {
 /** The statement up to its condition. @param {{db: string, table: string}} place */
 const beforeCondition = ({ db, table }) => `SELECT * FROM ${quoteName(db)}.${quoteName(table)} WHERE `;
 
-const titleOf = ({ db, table, filters }) => `${db}.${table}${filters.filter(isOn).map((filter) => `\n${filter.column} ${filterText(filter)}`).join('')}`;
+const titleOf = ({ db, table, filters }) => `${db}.${table}${filters.filter(isOn).map((filter) => `\n${filter.column || 'Any column'} ${filterText(filter)}`).join('')}`;
 
 /** Text where there are no rows: whether there are none, or none that match. @param {import('./source.js').Place} place */
 export function emptyText({ filters, free }) {

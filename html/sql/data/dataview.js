@@ -12,15 +12,15 @@ import { rowHeight } from '../results/grid.js';
 import { ResultView } from '../results/resultview.js';
 import { DataBar, emptyText } from './databar.js';
 import { openFilter } from './filterpanel.js';
-import { filterText, isOn, listOf, listText, operatorsOf, readFilters, whereSql } from './filters.js';
+import { filterText, isOn, isWhole, listOf, listText, operatorsOf, readFilters, whereSql } from './filters.js';
 import { linkBack, linksOf } from './links.js';
 import { whyFixed } from './reason.js';
-import { TableRows, referencesTo } from './source.js';
+import { TableRows, estimateOf, referencesTo } from './source.js';
 
 /** Tables that the way back leads through, at most. */
 const MAX_TRAIL = 50;
 
-/** Rows up to which values are counted unasked. */
+/** Rows up to which values and matching rows are counted unasked. */
 const SMALL = 100_000;
 
 /** Media query for touch screens, and the height of a row with links there, in pixels. */
@@ -58,6 +58,8 @@ export class DataView {
   #editing = null;
   /** Rows of the table without filters, as far as they were counted; its name. */
   #whole = { of: '', rows: '' };
+  /** Rows of tables as the server estimates them, by table. @type {Map<string, number>} */ #estimates = new Map();
+  /** The count that nobody asked for. @type {AbortController|null} */ #counting = null;
   /** Changes that were kept, until what changes rows is loaded. @type {import('../core/pending.js').PendingTable[]} */ #pending;
   /** Opens the viewer. @type {((at: import('../results/gridmodel.js').Position) => void)|null} */
   #viewCell = null;
@@ -76,7 +78,7 @@ export class DataView {
       apply: (free) => this.#change({ free }),
       drop: (filter) => this.#replace(filter, null),
       turn: (filter) => this.#replace(filter, { ...filter, off: isOn(filter) }),
-      edit: (filter, button) => this.#openFilter(button, this.#schema?.columns.findIndex(({ name }) => name === filter.column) ?? -1, button, filter),
+      edit: (filter, button) => (filter.column === '' ? this.find() : this.#openFilter(button, this.#schema?.columns.findIndex(({ name }) => name === filter.column) ?? -1, button, filter)),
       toRows: () => this.grid?.focus(),
       clear: () => { this.#bar.free = ''; this.#change({ filters: [], free: '' }); },
       refresh: () => this.#open(this.#latest, { fresh: true }),
@@ -143,6 +145,7 @@ export class DataView {
   dispose() {
     this.#editing?.dispose();
     this.#turn += 1;
+    this.#counting?.abort();
     for (const rows of [this.#rows, ...this.#trail.map((stop) => stop.rows)]) rows?.dispose();
     this.#view?.dispose();
   }
@@ -157,6 +160,7 @@ export class DataView {
   async #open(place, { fresh = false, trail = this.#trail, kept } = {}) {
     const turn = (this.#turn += 1);
     this.#next = place;
+    this.#counting?.abort();
     this.#editing?.commit();
     this.element.setAttribute('aria-busy', 'true');
     try {
@@ -171,6 +175,7 @@ export class DataView {
       if (!kept) this.#editing?.reread(place);
       this.#show(place, schema, rows, trail);
       this.#tellHeld();
+      this.#countUnasked();
     } catch (cause) {
       if (turn !== this.#turn) return undefined;
       if (this.#isHere(place)) this.#refused = place.filters;
@@ -188,10 +193,10 @@ export class DataView {
   /** Removes filters and sort keys of columns that the table does not have any longer, and says so. @param {Place} place @param {any} schema */
   #dropUnknown(place, schema) {
     const known = new Set(schema.columns.map(({ name }) => name.toLowerCase()));
-    const lost = place.filters.filter(({ column }) => !known.has(column.toLowerCase()));
+    const lost = place.filters.filter(({ column }) => column !== '' && !known.has(column.toLowerCase()));
     if (lost.length) this.#deps.notify(`Removed the filter of ${[...new Set(lost.map(({ column }) => column))].join(', ')}: ${place.table} has no such column`, 'warn');
     const nameOf = (column) => schema.columns.find(({ name }) => name.toLowerCase() === column.toLowerCase())?.name;
-    place.filters = place.filters.filter((one) => !lost.includes(one)).map((one) => (nameOf(one.column) === one.column ? one : { ...one, column: nameOf(one.column) }));
+    place.filters = place.filters.filter((one) => !lost.includes(one)).map((one) => (one.column === '' || nameOf(one.column) === one.column ? one : { ...one, column: nameOf(one.column) }));
     place.sort = place.sort.filter(({ name }) => known.has(name.toLowerCase()));
   }
 
@@ -281,7 +286,9 @@ export class DataView {
     grid.empty.textContent = emptyText(place);
     if (same) grid.model.widen();
     grid.model.sortKeys = place.sort.map(({ name, descending }) => ({ column: rows.columns.indexOf(name), descending }));
-    this.#editing?.show(rows.edits ? { grid, rows, schema, place } : null);
+    // A new row gets the values of filters.
+    const values = place.filters.filter((one) => isWhole(one, schema.columns.find(({ name }) => name === one.column)?.type ?? 'text'));
+    this.#editing?.show(rows.edits ? { grid, rows, schema, place: { ...place, filters: values } } : null);
     if (place.at) grid.model.moveTo(place.at);
     this.#placing = true; // the top is not what is looked at
     grid.grew();
@@ -310,6 +317,7 @@ export class DataView {
         // A finger hits a link only in a row that is high enough.
         ...(this.#schema.foreign_keys?.length && { rowHeight: () => (matchMedia(TOUCHED).matches && !matchMedia(LOW).matches ? TOUCHED_ROW : rowHeight()) }),
         toEnd: () => this.#toEnd(),
+        searchAll: (text, column) => this.#searchAll(text, column),
         sort: (keys) => this.#change({ sort: keys.map(({ column, descending }) => ({ name: this.#schema.columns[column].name, descending })) }),
         onSight: (first, last) => this.#onSight(first, last),
         onHeader: (header, column) => this.#header(header, column),
@@ -397,6 +405,41 @@ export class DataView {
     }
   }
 
+  /** Counts the matching rows of a table that is small enough; another place ends it. */
+  async #countUnasked() {
+    const rows = this.#rows;
+    this.#counting?.abort();
+    if (!rows?.source.where || (rows.pager.ended && this.#wholeRows !== '')) return;
+    const { signal } = (this.#counting = new AbortController());
+    try {
+      if (!await this.#isSmall(signal)) return;
+      const total = rows.pager.ended ? '' : await rows.total(false, signal);
+      const whole = this.#wholeRows || await rows.total(true, signal);
+      if (rows !== this.#rows || signal.aborted) return;
+      this.#countedWhole(whole);
+      this.#bar.counted(total || String(rows.pager.rowCount), whole);
+    } catch {
+      // The click on "Count all" says what is wrong.
+    }
+  }
+
+  /** True if the table has so few rows that counting them takes no time. @param {AbortSignal} signal */
+  async #isSmall(signal) {
+    if (this.#wholeRows !== '') return Number(this.#wholeRows) <= SMALL;
+    const { db, table } = this.#place;
+    const estimate = this.#estimate ?? await estimateOf(this.#deps.api, db, table, signal) ?? Infinity;
+    this.#estimates.set(JSON.stringify([db, table]), estimate);
+    return estimate <= SMALL;
+  }
+
+  /** Rows of the table as far as the page knows them, of a view any number; null where it has not asked. @returns {number|null} */
+  get #estimate() {
+    const { db, table } = this.#place;
+    /** @type {any} */
+    const entry = this.#deps.completing.catalogue.knownTables(db)?.find(({ name }) => name === table);
+    return entry ? entry.rows_estimate ?? Infinity : this.#estimates.get(this.#id) ?? null;
+  }
+
   async #fill() {
     const { db, table } = this.#place;
     if (await this.#deps.fill(db, table)) this.#open(this.#place, { fresh: true });
@@ -446,12 +489,40 @@ export class DataView {
     const column = this.#schema?.columns[at];
     if (!rows || !column) return;
     const { filters, free } = this.#latest;
+    const known = this.#wholeRows === '' ? this.#estimate : Number(this.#wholeRows);
+    const keys = this.#keyNames(column);
     openFilter(button, {
       column, filters: filters.filter((one) => one.column === column.name), current,
-      isSmall: this.#wholeRows !== '' && Number(this.#wholeRows) <= SMALL,
-      count: (besides, search, signal) => rows.values(at, whereSql(filters.filter((one) => one !== besides), free, rows.source.columns), search, signal),
+      isSmall: known !== null && known <= SMALL,
+      count: async (besides, search, signal) => {
+        const where = whereSql(filters.filter((one) => one !== besides), free, rows.source.columns);
+        const names = await keys;
+        const counted = await rows.values(at, where, search, signal, search && names ? await names.condition(column.name, search) : '');
+        const texts = await names?.names(counted.values.map(({ value }) => value), signal);
+        return texts?.size ? { ...counted, values: counted.values.map((one) => ({ ...one, text: texts.get(one.value ?? '') })) } : counted;
+      },
+      named: async (op, text) => (await keys)?.find(op, text) ?? null,
       apply: (from, to) => this.#replace(from, to),
     }, back);
+  }
+
+  /** Readable names of the keys that a column refers to; null where it refers to none. @param {{name: string, type: string}} column */
+  async #keyNames(column) {
+    if (!this.#schema.foreign_keys?.some(({ columns }) => columns.includes(column.name))) return null;
+    const module = await import('./keynames.js').catch(() => null);
+    return module && module.KeyNames.of(this.#deps, this.#schema, this.#place.db, column);
+  }
+
+  /** Filters by a text in all rows, which the server finds; the find bar goes on there. @param {string} text @param {number} at column; -1 for any */
+  async #searchAll(text, at) {
+    const column = this.#schema.columns[at];
+    const { filters } = this.#latest;
+    const operators = column ? operatorsOf(column.type) : [];
+    /** @type {import('./filters.js').Filter} */
+    const filter = !column ? { column: '', op: 'contains', value: text }
+      : operators.includes('contains') ? { column: column.name, op: 'contains', value: text } : { column: column.name, op: 'LIKE', value: `%${text}%` };
+    await this.#change({ filters: [...filters.filter((one) => column || one.column !== ''), filter] });
+    this.find();
   }
 
   /** Puts a filter in the place of another, or behind all; null removes it. @param {import('./filters.js').Filter|undefined} from @param {import('./filters.js').Filter|null} to */

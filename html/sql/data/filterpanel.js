@@ -5,8 +5,9 @@
 
 import { fill, h, query } from '../../common/dom.js';
 import { openPanel, placePopup } from '../../common/popup.js';
+import { readPreference, writePreference } from '../results/preferences.js';
 import { isListed } from './browse.js';
-import { LISTS, WITHIN, filterSql, filterText, isOn, listOf, listText, operatorFor, operatorsOf, rangeOf, takesValue } from './filters.js';
+import { LISTS, WITHIN, filterSql, filterText, isOn, listOf, listText, operatorsOf, rangeOf, takesValue, typedOf } from './filters.js';
 import { ValueList } from './valuelist.js';
 import { choicesOf } from './values.js';
 
@@ -19,16 +20,23 @@ import { choicesOf } from './values.js';
  * @property {Filter} [current] the one to change first
  * @property {boolean} isSmall true if counting values takes no time
  * @property {(besides: Filter|undefined, search: string, signal: AbortSignal) => Promise<import('./source.js').Counted>} count values of the rows that the other filters leave
+ * @property {(op: string, value: string) => Promise<import('./keynames.js').Named[]|null>} [named] keys of the rows whose readable name holds a text, where no key matches
  * @property {(from: Filter|undefined, to: Filter|null) => void} apply puts one filter in the place of another; null removes it
  */
+
+/** Operators whose text is looked for in the list of values. */
+const NARROWING = new Set(['=', 'contains']);
+
+/** Names of keys in the title of a filter, at most. */
+const MOST_NAMES = 20;
 
 const NAMES = { NULL: 'is NULL', 'NOT NULL': 'is not NULL' };
 
 /** Hints for the value of an operator. */
 const HINTS = { LIKE: '% and _ are wildcards', IN: "a, 'b, c', NULL", 'NOT IN': "a, 'b, c', NULL", except: "a, 'b, c', NULL", between: 'from' };
 
-/** True if the values were listed when a panel was open last. */
-let listsValues = false;
+/** Preference: 1 if a person opened the list of values last, -1 if they closed it. */
+const LISTS_VALUES = 'filterValues';
 
 /**
  * Opens the panel under the button of a column.
@@ -87,7 +95,9 @@ class Panel {
     to.placeholder = 'to';
     /** The value whole: a field has one line. */
     let whole = '';
-    const put = (given) => { whole = given; value.value = given; };
+    /** Operator and value as they were typed; null where the operator was chosen. @type {ReturnType<typeof typedOf>|null} */
+    let typed = null;
+    const put = (given) => { whole = given; typed = null; value.value = given; };
     put(filter?.value ?? '');
     const range = filter?.op === 'between' ? valuesOf(filter.value, rangeOf) : null;
     if (range?.length === 2) {
@@ -98,26 +108,36 @@ class Panel {
     const error = h('p', { class: 'bad', role: 'alert', hidden: true });
     let isTicked = false;
 
-    const isRange = () => op.value === 'between';
-    const text = () => (isRange() && to.value !== '' ? listText([whole, to.value]) : whole);
+    const isRange = () => op.value === 'between' && !typed;
+    const single = () => typed?.value ?? whole;
+    const text = () => (isRange() && to.value !== '' ? listText([whole, to.value]) : single());
     const chosen = () => /** @type {Filter} */ ({ column: name, op: op.value, value: takesValue(/** @type {any} */ (op.value)) ? text() : '' });
     const done = (next) => { this.#close(); change(filter, next); };
     const fail = (problem) => { error.textContent = problem; error.hidden = problem === ''; };
-    const apply = () => {
+    const apply = async () => {
       if (whole === '' && ((isTicked && LISTS.has(op.value)) || WITHIN.includes(/** @type {any} */ (op.value)))) return done(null);
-      const { problem } = conditionOf(chosen(), type);
+      const wanted = chosen();
+      const { problem } = conditionOf(wanted, type);
+      try {
+        const rows = isTicked || !NARROWING.has(wanted.op) || wanted.value.trim() === '' ? null : await this.#of.named?.(wanted.op, wanted.value);
+        // It was closed or changed meanwhile.
+        if (!error.isConnected || JSON.stringify(chosen()) !== JSON.stringify(wanted)) return undefined;
+        if (rows?.length) return done({ column: name, op: 'IN', value: listText(rows.map((row) => row.value)), names: namesOf(rows) });
+      } catch (cause) {
+        return fail(cause.message);
+      }
       fail(problem);
-      return problem ? undefined : done(chosen());
+      return problem ? undefined : done(this.#withNames(wanted));
     };
     /** Values that are ticked; null if the list that was typed is wrong. */
     const ticked = () => {
       if (LISTS.has(op.value)) return valuesOf(whole, listOf);
       if (op.value === 'NULL') return [null];
-      return op.value === '=' && (whole !== '' || filter?.op === '=') ? [whole] : [];
+      return op.value === '=' && (single() !== '' || filter?.op === '=') ? [single()] : [];
     };
     const adapt = () => {
       value.placeholder = HINTS[op.value] ?? '';
-      value.hidden = !takesValue(/** @type {any} */ (op.value));
+      value.hidden = !takesValue(/** @type {any} */ (op.value)) && !typed;
       to.hidden = !isRange();
       fail('');
       sql.textContent = conditionOf(chosen(), type).sql;
@@ -137,12 +157,17 @@ class Panel {
       return adapt();
     };
 
-    // A pattern that is typed is one, unless how it is compared was chosen.
-    let isChosen = filter !== undefined && filter.op !== operatorFor(type, filter.value);
-    op.addEventListener('input', () => { isChosen = true; });
+    // Operators and patterns that are typed are such, unless how it is compared was chosen.
+    let isChosen = filter !== undefined && filter.op !== typedOf(type, filter.value).op;
+    op.addEventListener('input', () => {
+      isChosen = true;
+      if (typed) put(typed.value);
+    });
     value.addEventListener('input', () => {
       whole = value.value;
-      if (!isChosen) op.value = operatorFor(type, whole);
+      typed = isChosen ? null : typedOf(type, whole);
+      if (typed) op.value = typed.op;
+      this.list?.narrow(NARROWING.has(op.value) ? single() : '');
     });
     for (const one of [op, value, to]) {
       one.addEventListener('input', () => { isTicked = false; adapt(); });
@@ -172,11 +197,26 @@ class Panel {
       if (details.open) list.open();
       else list.close();
       placePopup();
-    } } }, h('summary', { text: 'Values and their rows', on: { click: () => { listsValues = !details.open; } } }), list.element);
-    details.open = listsValues || this.#of.isSmall;
+    } } }, h('summary', { text: 'Values and their rows', on: { click: () => writePreference(LISTS_VALUES, details.open ? -1 : 1) } }), list.element);
+    const kept = readPreference(LISTS_VALUES, 0);
+    details.open = kept === 0 ? this.#of.isSmall : kept > 0;
     return details;
   }
+
+  /** The filter with the readable names of its keys, as far as they were listed. @param {Filter} filter @returns {Filter} */
+  #withNames(filter) {
+    const { op, value } = filter;
+    const keys = op === '=' ? [value] : LISTS.has(op) ? listOf(value) : [];
+    const rows = keys.flatMap((key) => {
+      const text = key !== null && this.list?.names.get(key);
+      return text ? [{ value: key, text }] : [];
+    });
+    return rows.length ? { ...filter, names: namesOf(rows) } : filter;
+  }
 }
+
+/** @param {{value: string, text: string}[]} rows */
+const namesOf = (rows) => [...rows.slice(0, MOST_NAMES).map(({ value, text }) => `${value}: ${text}`), ...(rows.length > MOST_NAMES ? ['…'] : [])].join('\n');
 
 /** @param {string} text @param {(text: string) => (string|null)[]} read */
 function valuesOf(text, read) {

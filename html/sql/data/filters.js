@@ -4,19 +4,25 @@
  */
 
 import { Lexer } from '../core/lexer.js';
+import { besideSql, rangeSql, spanOf, withinSql } from './times.js';
 import { classOf, isNumber, isTimestamp, literal, quoteName, quoteText } from './values.js';
 
-/** @typedef {'='|'!='|'<'|'<='|'>'|'>='|'between'|'contains'|'starts with'|'not contains'|'LIKE'|'IN'|'NOT IN'|'except'|'NULL'|'NOT NULL'} Operator
- *   `except`: as NOT IN, but rows with NULL stay unless it is one of the values */
-/** @typedef {{column: string, op: Operator, value: string, off?: boolean}} Filter `off`: kept, but not used */
+/** @typedef {'='|'!='|'<'|'<='|'>'|'>='|'between'|'contains'|'starts with'|'ends with'|'not contains'|'is empty'|'LIKE'|'IN'|'NOT IN'|'except'|'NULL'|'NOT NULL'} Operator
+ *   `except`: as NOT IN, but rows with NULL stay unless it is one of the values; `not contains` keeps them too */
+/**
+ * @typedef {{column: string, op: Operator, value: string, off?: boolean, names?: string}} Filter `column`: empty for any that holds a text or
+ *   a number; `off`: kept, but not used; `names`: how people know the rows that its keys refer to
+ */
 
 /** Operators that search within a text. @type {Operator[]} */
-export const WITHIN = ['contains', 'starts with', 'not contains'];
+export const WITHIN = ['contains', 'starts with', 'ends with', 'not contains'];
+/** Operators of texts alone. @type {Operator[]} */
+const OF_TEXTS = [...WITHIN, 'is empty'];
 /** Operators that compare whole values. @type {Operator[]} */
 const COMPARING = ['=', '!=', '<', '<=', '>', '>=', 'between', 'LIKE', 'IN', 'NOT IN', 'except', 'NULL', 'NOT NULL'];
 
 /** All operators. @type {Operator[]} */
-export const OPERATORS = [...WITHIN, ...COMPARING];
+export const OPERATORS = [...OF_TEXTS, ...COMPARING];
 
 /** Operators that take a list of values. */
 export const LISTS = new Set(['IN', 'NOT IN', 'except']);
@@ -27,18 +33,20 @@ export const isOn = ({ off }) => !off;
 /** The filters that a page has kept; entries of another form are skipped. @param {any[]} stored @returns {Filter[]} */
 export function readFilters(stored) {
   const isFilter = (one) => typeof one?.column === 'string' && OPERATORS.includes(one.op);
-  return stored.filter(isFilter).map(({ column, op, value, off }) => ({ column, op, value: String(value ?? ''), ...(off === true && { off }) }));
+  return stored.filter(isFilter).map(({ column, op, value, off, names }) => ({
+    column, op, value: String(value ?? ''), ...(off === true && { off }), ...(typeof names === 'string' && { names }),
+  }));
 }
 
 /** True if the operator takes a value. @param {Operator} op */
-export const takesValue = (op) => op !== 'NULL' && op !== 'NOT NULL';
+export const takesValue = (op) => op !== 'NULL' && op !== 'NOT NULL' && op !== 'is empty';
 
 /** The operators for a column of the type, the usual one first: texts are looked into, other values compared. @param {string} type @returns {Operator[]} */
 export function operatorsOf(type) {
   const kind = classOf(type);
   if (kind === 'shape') return ['NULL', 'NOT NULL'];
   if (kind === 'json' || (kind === 'text' && !IDENTITIES.test(type))) return OPERATORS;
-  return kind === 'text' || kind === 'choice' ? [...COMPARING, ...WITHIN] : COMPARING;
+  return kind === 'text' || kind === 'choice' ? [...COMPARING, ...OF_TEXTS] : COMPARING;
 }
 
 /** Types whose values are written as texts and are none. */
@@ -50,6 +58,46 @@ export function operatorFor(type, value) {
   return value.includes('%') && others.includes('LIKE') ? 'LIKE' : usual;
 }
 
+/** Signs that are typed before a value. @type {Record<string, Operator>} */
+const SIGNS = { '>=': '>=', '<=': '<=', '<>': '!=', '!=': '!=', '>': '>', '<': '<', '=': '=', '!': '!=' };
+
+/**
+ * The operator and the value that a text asks for where a person chose no operator: `>5`, `!a`, `1..5`, `NULL`.
+ * @param {string} type of the column @param {string} text
+ * @returns {{op: Operator, value: string}}
+ */
+export function typedOf(type, text) {
+  const operators = operatorsOf(type);
+  const isText = operators[0] === 'contains';
+  const trimmed = text.trim();
+  const [isNull, not] = /^(?:is )?(!|not )?null$/i.exec(trimmed) ?? [];
+  // In small letters it is looked for in a text.
+  if (isNull && (!isText || isNull.endsWith('NULL'))) return { op: not ? 'NOT NULL' : 'NULL', value: '' };
+  if (operators.includes('between')) {
+    const [, written] = /^between\s+(.+)$/is.exec(trimmed) ?? [];
+    const [, least, most] = (isText ? WORDS : DOTS).exec(trimmed) ?? [];
+    const range = written === undefined ? [] : readOr(written, rangeOf);
+    if (range.length === 2 && range.every(Boolean)) return { op: 'between', value: listText(range) };
+    if (least) return { op: 'between', value: listText([least, most]) };
+  }
+  const [sign] = /^(?:[<>!]=|<>|[<>=!])/.exec(trimmed) ?? [];
+  if (sign && operators.includes(SIGNS[sign])) return { op: SIGNS[sign], value: trimmed.slice(sign.length).trim() };
+  return { op: operatorFor(type, text), value: text };
+}
+
+/** Two values with two dots between them; of texts two words, so that paths are none. */
+const DOTS = /^(.*[^.\s])\s*\.\.\s*([^.\s].*)$/s;
+const WORDS = /^([\p{L}\p{N}_-]+)\.\.([\p{L}\p{N}_-]+)$/u;
+
+/** @param {string} text @param {(text: string) => (string|null)[]} read */
+function readOr(text, read) {
+  try {
+    return read(text);
+  } catch {
+    return [];
+  }
+}
+
 /**
  * The condition of a filter; throws where its value is none of the column's.
  * @param {Filter} filter
@@ -58,33 +106,41 @@ export function operatorFor(type, value) {
 export function filterSql({ column, op, value }, type) {
   const name = quoteName(column);
   const compared = asText(type, op) ? `CAST(${name} AS CHAR)` : name;
+  const span = SPANNED.has(op) && classOf(type) === 'date' ? spanOf(value, type, column) : null;
+  if (span) return op === '=' || op === '!=' ? withinSql(name, span, type, op === '=') : besideSql(name, /** @type {any} */ (op), span, type);
   if (op === '=' && isWholeTime(value, type)) return shownAs(name, quoteText(value.trim()));
   if (op === '!=' && isWholeTime(value, type)) return `NOT (${shownAs(name, quoteText(value.trim()))})`;
   switch (op) {
     case 'NULL': return `${name} IS NULL`;
     case 'NOT NULL': return `${name} IS NOT NULL`;
-    case 'IN': case 'NOT IN': case 'except': return listSql(name, compared, op, value, type);
+    case 'IN': case 'NOT IN': case 'except': return listSql(column, compared, op, value, type);
     case 'between': return betweenSql(column, compared, value, type);
     case 'contains': return `${compared} LIKE ${patternOf(value, '%')}`;
-    case 'not contains': return `${compared} NOT LIKE ${patternOf(value, '%')}`;
+    case 'not contains': return `${compared} NOT LIKE ${patternOf(value, '%')} OR ${name} IS NULL`;
     case 'starts with': return `${compared} LIKE ${patternOf(value, '')}`;
+    case 'ends with': return `${compared} LIKE ${patternOf(value, '%', '')}`;
+    case 'is empty': return `${compared} = ''`;
     case 'LIKE': return `${compared} LIKE ${quoteText(value)}`;
     default: return `${compared} ${op === '!=' ? '<>' : op} ${operand(value, column, type)}`;
   }
 }
 
-/** A JSON value is no text, nor is an address where a pattern is looked for. */
-const asText = (type, op) => classOf(type) === 'json' || (IDENTITIES.test(type) && (op === 'LIKE' || WITHIN.includes(op)));
+/** Operators that compare with one value, which may be a whole day. */
+const SPANNED = new Set(['=', '!=', '<', '<=', '>', '>=']);
 
-/** The pattern of what holds a text, or begins with it: signs of patterns in it stand for themselves in any SQL mode. @param {string} value @param {string} before */
-function patternOf(value, before) {
+/** A JSON value is no text, nor is an address where a pattern is looked for. */
+const asText = (type, op) => classOf(type) === 'json' || (IDENTITIES.test(type) && (op === 'LIKE' || OF_TEXTS.includes(op)));
+
+/** The pattern of what holds a text, or begins or ends with it: signs of patterns in it stand for themselves in any SQL mode. @param {string} value @param {string} before @param {string} [after] */
+export function patternOf(value, before, after = '%') {
   const special = /[%_\\]/.test(value);
-  return `${quoteText(`${before}${special ? value.replace(/[!%_]/g, '!$&') : value}%`)}${special ? " ESCAPE '!'" : ''}`;
+  return `${quoteText(`${before}${special ? value.replace(/[!%_]/g, '!$&') : value}${after}`)}${special ? " ESCAPE '!'" : ''}`;
 }
 
 function betweenSql(column, compared, text, type) {
   const [least, most, ...more] = rangeOf(text);
   if (!least || !most || more.length) throw new Error('between needs two values, such as 1 and 5');
+  if (classOf(type) === 'date') return rangeSql(compared, [least, most], type, column);
   return `${compared} BETWEEN ${operand(least, column, type)} AND ${operand(most, column, type)}`;
 }
 
@@ -119,10 +175,11 @@ function operand(value, column, type) {
   return literal(kind === 'text' || kind === 'binary' ? value : value.trim(), type);
 }
 
-function listSql(name, compared, op, text, type) {
+function listSql(column, compared, op, text, type) {
+  const name = quoteName(column);
   const items = listOf(text);
   const values = items.filter((item) => item !== null);
-  const some = values.length ? someOf(name, compared, op === 'IN', values, type) : '';
+  const some = values.length ? someOf(column, compared, op === 'IN', values, type) : '';
   const listsNull = items.length > values.length;
   if (!some && !listsNull) throw new Error(`${op} needs values separated by commas, such as 1, 2, 3`);
   const keepsNull = op === 'IN' ? listsNull : op === 'except' && !listsNull;
@@ -130,9 +187,18 @@ function listSql(name, compared, op, text, type) {
   return [some, none].filter(Boolean).join(keepsNull ? ' OR ' : ' AND ');
 }
 
-/** One of the values, or none of them. Times are those that the server shows, as for a single one. */
-function someOf(name, compared, isIn, values, type) {
-  const operands = values.map((item) => operand(item, name, type)).join(', ');
+/** One of the values, or none of them: days, months and years whole, others as they are. */
+function someOf(column, compared, isIn, values, type) {
+  const spans = classOf(type) === 'date' ? values.map((value) => spanOf(value, type, column)) : [];
+  const single = values.filter((_, i) => !spans[i]);
+  const within = spans.flatMap((span) => (span ? [withinSql(compared, span, type, isIn)] : []));
+  return [...(single.length ? [oneOf(column, compared, isIn, single, type)] : []), ...within].join(isIn ? ' OR ' : ' AND ');
+}
+
+/** Times are those that the server shows, as for a single one. */
+function oneOf(column, compared, isIn, values, type) {
+  const name = quoteName(column);
+  const operands = values.map((item) => operand(item, column, type)).join(', ');
   if (!values.every((item) => isWholeTime(item, type))) return `${compared} ${isIn ? 'IN' : 'NOT IN'} (${operands})`;
   const times = values.map((item) => item.trim()).sort();
   const shown = `${name} >= ${quoteText(times[0])} - INTERVAL 1 DAY AND ${name} <= ${quoteText(times.at(-1))} + INTERVAL 1 DAY AND CAST(${name} AS DATETIME(6)) IN (${operands})`;
@@ -176,9 +242,18 @@ function itemText(item) {
  */
 export function whereSql(filters, free, columns) {
   const typeOf = (name) => columns.find((column) => column.name === name)?.type ?? 'text';
-  const conditions = filters.filter(isOn).map((filter) => filterSql(filter, typeOf(filter.column)));
+  const conditions = filters.filter(isOn).map((filter) => (filter.column === '' ? anySql(filter.value, columns) : filterSql(filter, typeOf(filter.column))));
   if (free.trim()) conditions.push(checkedFree(free));
   return conditions.length > 1 ? conditions.map((one) => `(${one})`).join(' AND ') : conditions.join('');
+}
+
+/** Kinds of columns that a text is looked for in. */
+const SEARCHED = new Set(['text', 'choice', 'json', 'number', 'float', 'year']);
+
+/** A text in any column that holds texts or numbers. @param {string} text @param {{name: string, type: string}[]} columns */
+function anySql(text, columns) {
+  const searched = columns.filter(({ type }) => SEARCHED.has(classOf(type)));
+  return searched.map(({ name, type }) => filterSql({ column: name, op: 'contains', value: text }, type)).join(' OR ') || '0 = 1';
 }
 
 /**
@@ -217,6 +292,9 @@ export function dependsOnZone(filters, free, columns) {
   }
   return false;
 }
+
+/** True if the value that a filter compares with can be in a row: a month or a year cannot. @param {Filter} filter @param {string} type of the column */
+export const isWhole = ({ value }, type) => classOf(type) !== 'date' || !/^\s*\d{4}(?:[-/.]\d{1,2})?\s*$/.test(value);
 
 /** A filter in few words, for its button. @param {Filter} filter */
 export function filterText({ op, value }) {

@@ -23,7 +23,7 @@ import { momentsOf, quoteText } from './values.js';
  *   rows above them, and each as it is to be
  */
 
-/** @typedef {{values: {value: string|null, count: number|null}[], isCut: boolean}} Counted `isCut`: there are further values */
+/** @typedef {{values: {value: string|null, count: number|null, text?: string}[], isCut: boolean}} Counted `isCut`: there are further values; `text`: the readable name of a key */
 
 /** A FLOAT that was read as a DOUBLE, by as many digits as it has. */
 const float = (value) => (typeof value === 'number' ? Number(shortest(value)) : value);
@@ -130,21 +130,22 @@ export class TableRows extends ResultSet {
     return shown;
   }
 
-  /** Counts the rows, with `all` also those that the filters hide. @param {boolean} [all] @returns {Promise<string>} */
-  async total(all = false) {
+  /** Counts the rows, with `all` also those that the filters hide. @param {boolean} [all] @param {AbortSignal} [signal] @returns {Promise<string>} */
+  async total(all = false, signal = this.#abort.signal) {
     const sql = countSql(all ? { ...this.source, where: '' } : this.source);
-    const { rows } = await ask(this.#api, { sql, db: this.source.db, timeZone: this.timeZone, signal: this.#abort.signal });
+    const { rows } = await ask(this.#api, { sql, db: this.source.db, timeZone: this.timeZone, signal });
     return String(rows[0]?.[0] ?? '');
   }
 
   /**
    * Values of a column with their counts, most frequent first.
    * @param {number} column @param {string} where condition of the rows that count @param {string} search text within the values @param {AbortSignal} signal
+   * @param {string} [others] condition of further values that the search finds
    * @returns {Promise<Counted>}
    */
-  async values(column, where, search, signal) {
+  async values(column, where, search, signal, others) {
     const { db, columns } = this.source;
-    const { rows } = await ask(this.#api, { sql: valuesSql({ ...this.source, where }, columns[column], search), db, timeZone: this.timeZone, signal });
+    const { rows } = await ask(this.#api, { sql: valuesSql({ ...this.source, where }, columns[column], search, others), db, timeZone: this.timeZone, signal });
     const read = isShortened(columns[column].type) ? float : (value) => value;
     const values = rows.slice(0, MOST_VALUES).map(([value, count]) => ({ value: value === null ? null : String(read(value)), count: Number(count) }));
     return { values, isCut: rows.length > MOST_VALUES };
@@ -181,6 +182,14 @@ export class TableRows extends ResultSet {
   dispose() {
     this.#abort.abort();
   }
+}
+
+/** Rows of a table as the server estimates them; null where it does not. @param {Api} api @param {string} db @param {string} table @param {AbortSignal} signal */
+export async function estimateOf(api, db, table, signal) {
+  const sql = `SELECT TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_SCHEMA = ${quoteText(db)} AND TABLE_NAME = ${quoteText(table)}`;
+  const { rows } = await ask(api, { sql, signal });
+  const estimate = rows[0]?.[0] ?? null;
+  return estimate === null ? null : Number(estimate);
 }
 
 /**

@@ -28,6 +28,10 @@ export class ValueList {
   /** All values, as far as they are listed. @type {Counted|null} */ #whole = null;
   /** @type {Counted} */ #shown;
   /** @type {Set<Value>} */ #ticked = new Set();
+  /** Text that the value's field has, which narrows the list too. */
+  #narrowed = '';
+  /** Readable names of keys that were listed. @type {Map<string, string>} */
+  names = new Map();
   #searchSoon = debounce(() => this.#load(), PAUSE_MS);
 
   /** @param {Of} of */
@@ -71,20 +75,36 @@ export class ValueList {
     return this.#shown.values[Number(box.dataset.at)].value;
   }
 
+  /** Lists only the values that hold a text. @param {string} text */
+  narrow(text) {
+    if (text.trim() === this.#narrowed) return;
+    this.#narrowed = text.trim();
+    if (this.search.value === '') this.#onSearch();
+  }
+
+  get #text() {
+    return this.search.value.trim() || this.#narrowed;
+  }
+
   /** @param {number} [patience] in ms */
   async #load(patience = SLOW_MS) {
     this.#abort?.abort();
     const abort = new AbortController();
     this.#abort = abort;
-    const search = this.search.value.trim();
+    // All are known first: of few values no server has to be asked again.
+    const search = this.#whole ? this.#text : '';
     let isSlow = false;
     const timer = patience < Infinity ? setTimeout(() => { isSlow = true; abort.abort(); }, patience) : 0;
     this.#say('Counting …');
     try {
       const counted = await this.#of.load(search, abort.signal);
       if (abort !== this.#abort) return;
+      for (const { value, text } of counted.values) if (value !== null && text) this.names.set(value, text);
       if (search) this.#show(counted);
-      else this.#show(this.#whole = this.#withChoices(counted));
+      else {
+        this.#whole = this.#withChoices(counted);
+        this.#onSearch();
+      }
     } catch (cause) {
       if (abort !== this.#abort) return;
       if (isSlow) this.#say('Not counted: it takes longer than 5 seconds.', 'Count anyway', Infinity);
@@ -103,11 +123,11 @@ export class ValueList {
 
   #onSearch() {
     if (!this.#whole) return;
-    const needle = this.search.value.trim().toLowerCase();
+    const needle = this.#text.toLowerCase();
     const { values, isCut } = this.#whole;
     this.close();
     if (isCut && needle) this.#searchSoon();
-    else this.#show({ values: needle ? values.filter(({ value }) => (value ?? 'NULL').toLowerCase().includes(needle)) : values, isCut });
+    else this.#show({ values: needle ? values.filter(({ value, text }) => `${value ?? 'NULL'}\n${text ?? ''}`.toLowerCase().includes(needle)) : values, isCut });
   }
 
   /** @param {Counted} shown */
@@ -115,16 +135,17 @@ export class ValueList {
     this.#shown = shown;
     this.#draw();
     const { length } = shown.values;
-    const found = this.search.value.trim() ? 'found' : '';
+    const found = this.#text ? 'found' : '';
     if (shown.isCut) this.#say(`The ${length} most frequent values${found && ' found'}. Search for the others.`);
     else this.#say([length === 1 ? '1 value' : `${length} values`, found].filter(Boolean).join(' '));
   }
 
   #draw() {
-    fill(this.list, this.#shown.values.map(({ value, count }, at) => {
+    fill(this.list, this.#shown.values.map(({ value, count, text }, at) => {
       const box = h('input', { type: 'checkbox', tabindex: at === 0 ? 0 : -1, data: { at }, on: { change: () => this.#of.tick([value], box.checked), focus: () => this.#focused(box) } });
       box.checked = this.#ticked.has(value);
       return h('li', {}, h('label', {}, box, h('span', { class: value === null || value === '' ? 'dim' : null, text: textOf(value), title: value ?? 'NULL' }),
+        text && h('span', { class: 'value-name', text: textOf(text), title: text }),
         count !== null && h('span', { class: 'value-count', text: count.toLocaleString('en') })));
     }));
   }

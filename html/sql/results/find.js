@@ -12,6 +12,24 @@ const TYPING_MS = 120;
 /** Matches kept at most. */
 const MAX_FOUND = 10_000;
 
+/** @typedef {{column: number, value: any, isNot: boolean}} Pick */
+
+/**
+ * Entries of a cell's menu: only the rows with its value, or all others. Rows of a table are filtered by the server instead.
+ * @param {import('./grid.js').Grid} grid @param {(pick: Pick) => void} show
+ * @returns {import('../../common/menu.js').MenuItem[]}
+ */
+export function valueEntries(grid, show) {
+  const { model } = grid;
+  const { row, column } = model.active;
+  const value = model.value({ row, column });
+  if (grid.options.sort || row < 0 || (value !== null && typeof value === 'object')) return [];
+  return [
+    { label: 'Only this value', icon: 'filter', run: () => show({ column, value, isNot: false }) },
+    { label: 'Exclude this value', run: () => show({ column, value, isNot: true }) },
+  ];
+}
+
 /** The bar above a grid. */
 export class FindBar {
   #grid;
@@ -21,6 +39,7 @@ export class FindBar {
   /** Hidden columns with matches, and their number. @type {Set<number>} */ #away = new Set();
   #unseen = 0;
   #filters = false; // whether it asked for matching rows only
+  /** Values that rows must have, or must not have. @type {Pick[]} */ #picks = [];
   /** @type {AbortController|null} */
   #search = null;
 
@@ -35,14 +54,15 @@ export class FindBar {
     this.figures = h('span');
     /** The line below the rows, where not all are shown. */
     this.foot = h('div', { class: 'result-hidden', role: 'status', hidden: true }, this.figures,
-      h('button', { type: 'button', class: 'link', text: 'Show all rows', on: { click: () => { this.only.checked = false; this.search(); this.#grid.focus(); } } }));
+      h('button', { type: 'button', class: 'link', text: 'Show all rows', on: { click: () => this.#showAll() } }));
     this.input = h('input', {
       class: 'field', type: 'search', placeholder: 'Find in this result', 'aria-label': 'Find in this result', spellcheck: 'false',
       autocomplete: 'off', on: { input: later, keydown: (event) => this.#onKey(event, later) },
     });
     this.count = h('span', { class: 'find-count dim', 'aria-live': 'polite' });
     this.away = h('button', { type: 'button', class: 'link', hidden: true, title: 'Show the hidden columns that match', on: { click: () => this.#grid.show([...this.#away]) } });
-    this.element = h('div', { class: 'find', role: 'search', hidden: true, on: { keydown: (event) => this.#onEscape(event) } }, this.input, this.column, this.onlyLine, this.count, this.away,
+    this.all = h('button', { type: 'button', class: 'link', text: 'Search all rows', hidden: true, title: 'Filter the table by this text on the server', on: { click: () => this.#grid.options.searchAll?.(this.input.value, this.#chosen) } });
+    this.element = h('div', { class: 'find', role: 'search', hidden: true, on: { keydown: (event) => this.#onEscape(event) } }, this.input, this.column, this.onlyLine, this.count, this.all, this.away,
       iconButton('chevron-up', 'Previous match (Shift+Enter)', () => this.step(-1)),
       iconButton('chevron-down', 'Next match (Enter)', () => this.step(1)),
       iconButton('close', 'Close (Esc)', () => this.close()));
@@ -65,22 +85,48 @@ export class FindBar {
     this.#found = [];
     this.#grid.highlight('');
     this.#grid.focus();
+    this.#picks = [];
     this.#filter(null);
+  }
+
+  /** Shows only the rows with a value in a column, or without it, of those that are shown. @param {Pick} pick */
+  async pick(pick) {
+    this.#picks = pick.isNot ? [...this.#picks, pick] : [...this.#picks.filter(({ column }) => column !== pick.column), pick];
+    await (this.isOpen ? this.search() : this.#filter(null));
+    this.#grid.focus();
+  }
+
+  #showAll() {
+    this.only.checked = false;
+    this.#picks = [];
+    if (this.isOpen) this.search();
+    else this.#filter(null);
+    this.#grid.focus();
+  }
+
+  /** The rows that are shown, in words. */
+  get #wanted() {
+    const { columns } = this.#grid.model.result;
+    const picks = this.#picks.map(({ column, value, isNot }) => `${columns[column]} ${isNot ? '≠' : '='} ${value ?? 'NULL'}`);
+    return [...(this.isOpen && this.only.checked && this.input.value ? [`“${this.input.value}”`] : []), ...picks].join(', ');
   }
 
   /** Says how many rows are shown, where not all are. */
   tell() {
     const { test, rowCount, result } = this.#grid.model;
     this.foot.hidden = !test;
-    this.figures.textContent = test ? `${rowCount.toLocaleString('en')} of ${result.length.toLocaleString('en')} rows match “${this.input.value}”` : '';
+    this.figures.textContent = test ? `${rowCount.toLocaleString('en')} of ${result.length.toLocaleString('en')} rows match ${this.#wanted}` : '';
   }
 
   /** @param {((value: any) => boolean)|null} matches */
   async #filter(matches) {
-    if (!matches && !this.#filters) return;
-    this.#filters = matches !== null;
+    const picks = this.#picks;
+    if (!matches && !picks.length && !this.#filters) return;
+    this.#filters = matches !== null || picks.length > 0;
     const column = this.#chosen;
-    await this.#grid.filter(matches && (column < 0 ? (row) => row.some(matches) : (row) => matches(row[column])), `No row matches “${this.input.value}”.`);
+    const isPicked = (row) => picks.every((pick) => (row[pick.column] === pick.value) !== pick.isNot);
+    const isMatch = (row) => !matches || (column < 0 ? row.some(matches) : matches(row[column]));
+    await this.#grid.filter(this.#filters ? (row) => isPicked(row) && isMatch(row) : null, `No row matches ${this.#wanted}.`);
   }
 
   /** Column to find in; -1 is all. */
@@ -122,6 +168,7 @@ export class FindBar {
     this.#grid.highlight(needle, column);
     this.count.textContent = needle ? '…' : '';
     this.away.hidden = true;
+    this.all.hidden = true;
     await this.#filter(needle && this.only.checked ? matches : null);
     if (!needle || search.signal.aborted) return;
     try {
@@ -152,6 +199,7 @@ export class FindBar {
     const total = this.#found.length;
     const more = total >= MAX_FOUND ? '+' : '';
     const where = this.#grid.model.isWhole ? '' : ` in ${this.#seen.toLocaleString('en')} loaded rows`;
+    this.all.hidden = !where || !this.#grid.options.searchAll;
     this.count.title = where && 'Only part of the table is loaded. A column filter or WHERE searches all of it';
     this.count.textContent = total ? `${(this.#at + 1).toLocaleString('en')} of ${total.toLocaleString('en')}${more}${where}` : `no match${where}`;
     this.away.hidden = this.#unseen === 0;

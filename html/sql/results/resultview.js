@@ -20,6 +20,7 @@ export class ResultView {
   #filter;
   #formOn;
   /** The find bar, once it was opened. @type {import('./find.js').FindBar|null} */ #find = null;
+  /** @type {typeof import('./find.js')|undefined} */ #finding;
   /** The form of a row, once it is loaded. @type {import('../edit/rowform.js').RowForm|null} */ #form = null;
 
   /**
@@ -48,7 +49,7 @@ export class ResultView {
       },
       onOpen: (at, byKey) => this.#open(at, byKey),
       onCopy: (event) => this.copying.onCopy(event),
-      onMenu: (cell) => this.copying.openMenu(cell, () => this.#open(this.grid.model.active), menu?.(this.grid.model.active)),
+      onMenu: (cell) => this.copying.openMenu(cell, () => this.#open(this.grid.model.active), menu?.(this.grid.model.active) ?? this.#finding?.valueEntries(this.grid, (pick) => this.#bar(/** @type {any} */ (this.#finding)).pick(pick))),
       onSorted: (text) => {
         announce(text);
         this.#findAgain();
@@ -70,7 +71,7 @@ export class ResultView {
     });
     listen(this.grid);
     this.copying = new Copying(this.grid, notify, schemaOf);
-    import('./find.js').catch(() => {}); // what is typed after its key is for it
+    import('./find.js').then((module) => { this.#finding = module; }, () => {}); // what is typed after its key is for it
     this.viewer = new ViewerPane({ onClose: () => this.#close(), onStep: (by) => this.#step(by), notify, why });
     this.splitter = this.#splitter();
     this.hidden = h('div', { class: 'result-hidden', hidden: true });
@@ -99,13 +100,17 @@ export class ResultView {
   /** Opens the find bar. */
   async find() {
     const module = await this.#load(import('./find.js'));
-    if (!module) return;
+    if (module) this.#bar(module).open();
+  }
+
+  /** @param {typeof import('./find.js')} module */
+  #bar(module) {
     if (!this.#find) {
       this.#find = new module.FindBar(this.grid);
       this.element.prepend(this.#find.element);
       this.hidden.before(this.#find.foot);
     }
-    this.#find.open();
+    return this.#find;
   }
 
   /** The rows or columns are others. */

@@ -1,7 +1,7 @@
 // Search over all databases: a field, the kinds, and the best matches, which open what they name.
 import { fill, h, icon, iconButton, queryAll } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
-import { factOf, kindText, marked, objectOf, placeOf, rowsOf, wordsOf } from '../core/matching.js';
+import { agoText, factOf, kindText, marked, objectOf, placeOf, rowsOf, wordsOf } from '../core/matching.js';
 
 /** @typedef {import('../core/matching.js').Match} Match */
 /** @typedef {{matches: Match[], total: number, truncated: boolean, missing: {db: string, table: string|null, reason: string}[], loaded_at: string}} Found */
@@ -60,15 +60,16 @@ async function go(bench, match, way) {
     return bench.sidebar.filter.focus();
   }
   await bench.objects.open(objectOf(match));
-  return bench.active.results.focus();
+  return queryAll(document.body, '.results-panels .schema[tabindex]').find((pane) => pane.checkVisibility())?.focus();
 }
 
-/** The rows of a table, with the focus on the first value of a column. */
+/** The rows of a table, with the focus there, of a column on its first value. */
 async function goToData(bench, { kind, db, name }, table) {
   const view = await bench.openData(db, table);
-  const rows = view?.grid?.model.result;
-  const column = kind === 'column' ? (rows?.columns.indexOf(name) ?? -1) : -1;
-  if (column >= 0) view.grid.moveTo({ row: rows.length > 0 ? 0 : -1, column }, { focus: true });
+  const model = view?.grid?.model;
+  if (!model) return bench.active.results.focus();
+  const at = kind === 'column' ? model.result.columns.indexOf(name) : -1;
+  return view.grid.moveTo({ row: model.rowCount > 0 ? 0 : -1, column: at < 0 ? model.slots[0] : at }, { focus: true });
 }
 
 class Palette {
@@ -98,7 +99,7 @@ class Palette {
     this.note = h('div', { class: 'search-note' });
     this.status = h('span', { class: 'search-status dim', role: 'status' });
     this.more = h('button', { type: 'button', class: 'button', hidden: true, on: { click: () => { this.#limit = MANY; this.#ask(); this.field.focus(); } } });
-    this.again = iconButton('refresh', 'Read names and comments again', () => { this.#refresh = true; this.#ask(); this.field.focus(); });
+    this.again = iconButton('refresh', 'Read names and comments again', () => this.#readAgain());
     this.missing = h('details', { class: 'search-missing', hidden: true });
   }
 
@@ -129,6 +130,13 @@ class Palette {
         this.#ask();
       },
     }).finally(() => this.#left.abort());
+  }
+
+  /** Asks the database server for all names again. */
+  #readAgain() {
+    this.#refresh = true;
+    this.#ask();
+    this.field.focus();
   }
 
   #changed() {
@@ -178,7 +186,8 @@ class Palette {
     const number = (count) => count.toLocaleString('en');
     this.#matches = matches;
     fill(this.list, matches.map((match, i) => lineOf(match, i, words)));
-    fill(this.note, !matches.length && h('p', { class: 'dim', text: this.#nothing(text) }));
+    const age = `The names were read ${agoText(Date.now() - Date.parse(loaded))}.`;
+    fill(this.note, ...(matches.length ? [] : [h('p', { class: 'dim', text: `${this.#nothing(text)} ${age}` }), h('button', { type: 'button', class: 'button', text: 'Read again', on: { click: () => this.#readAgain() } })]));
     this.list.hidden = !matches.length;
     this.list.scrollTop = 0;
     this.field.setAttribute('aria-expanded', String(matches.length > 0));

@@ -161,7 +161,7 @@ export class Sidebar {
   }
 
   #head() {
-    const refresh = iconButton('refresh', this.#db === null ? 'Refresh databases' : 'Refresh tables', () => this.refresh());
+    const refresh = iconButton('refresh', this.#db === null ? 'Refresh databases' : 'Refresh tables', () => { this.#catalogue.changes += 1; this.refresh(); });
     if (this.#db === null) {
       fill(this.head, h('h2', { id: 'sidebar-title', text: 'Databases' }), refresh);
       this.filter.placeholder = 'Filter databases';

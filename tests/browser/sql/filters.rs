@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::client::{Client, strings};
+use super::client::{Client, make_database, strings};
 use super::edit::{on_data, open_data};
 use super::looks::look_at;
+use super::objects::as_account;
 use support::Database;
 
 /// Opens the filter of a column.
@@ -201,9 +202,7 @@ fn conditions_on_one_column_are_switched_off_changed_and_there_after_a_reload() 
         page.eval("eyes.all('.data-chip input').map((box) => box.checked)"),
         json!([false, true])
     );
-    // Nobody has counted the table since; on demand it is.
-    assert_eq!(client.text(".data-figures"), "120 rows");
-    page.click(".data-foot text=Count all");
+    // A small table is counted unasked.
     page.wait_for("eyes.first('.data-figures').innerText === '120 of 300 rows'");
     // Changed by its chip; two fields take the bounds.
     page.click(".data-chip:nth-of-type(2) .chip-text");
@@ -277,8 +276,8 @@ fn of_many_values_the_server_finds_those_that_are_searched() {
 }
 
 #[test]
-fn values_of_a_table_of_unknown_size_are_counted_only_when_their_list_is_opened() {
-    let setup = "CREATE TABLE many (id INT PRIMARY KEY, v INT, w INT); INSERT INTO many SELECT seq, seq % 3, seq % 2 FROM seq_1_to_5000";
+fn values_and_rows_of_a_large_table_are_counted_only_when_it_is_asked_for() {
+    let setup = "CREATE TABLE many (id INT PRIMARY KEY, v INT, w INT); INSERT INTO many SELECT seq, seq % 3, seq % 2 FROM seq_1_to_200000; ANALYZE TABLE many";
     let client = on_data("filters_asked", setup, "many");
     let page = &client.page;
     let before = client.sent();
@@ -286,10 +285,294 @@ fn values_of_a_table_of_unknown_size_are_counted_only_when_their_list_is_opened(
     client.settle();
     assert_eq!(page.eval("eyes.first('.value-list')"), json!(null));
     page.click(".panel summary");
-    assert_eq!(listed(&client), ["11,667", "21,667", "01,666"]);
+    assert_eq!(listed(&client), ["166,667", "266,667", "066,666"]);
     assert_eq!(client.sent() - before, 1);
     page.press("Escape");
     assert_eq!(values_of(&client, "w").len(), 2, "open, as it was left");
+    page.press("Escape");
+    compare(&client, "id", "<=", "1000");
+    client.settle();
+    let figures = client.text(".data-figures");
+    assert!(!figures.contains(" of "), "{figures}");
+    page.click(".data-foot text=Count all");
+    page.wait_for("eyes.first('.data-figures').innerText.startsWith('1,000 of 200,000 rows')");
+    // It was opened by a person, which is remembered.
+    page.reload();
+    client.wait_until_ready();
+    page.click(".results-tab text=many data");
+    until_loaded(&client);
+    assert_eq!(values_of(&client, "w").len(), 2);
+    page.click(".panel summary");
+    page.press("Escape");
+    open_filter(&client, "v");
+    client.settle();
+    assert_eq!(page.eval("eyes.first('.value-list')"), json!(null));
+}
+
+#[test]
+fn the_values_of_a_small_table_are_listed_at_once_and_narrowed_by_what_is_typed() {
+    let setup = "CREATE TABLE many (id INT PRIMARY KEY, v INT, w VARCHAR(20)); INSERT INTO many SELECT seq, seq % 30, CONCAT('w', seq % 7) FROM seq_1_to_5000; ANALYZE TABLE many";
+    let client = on_data("filters_small", setup, "many");
+    let page = &client.page;
+    assert_eq!(values_of(&client, "w").len(), 7);
+    page.fill(".panel input", "5");
+    page.wait_for("eyes.first('.value-note').innerText === '1 value found'");
+    assert_eq!(listed(&client), ["w5714"]);
+    page.press("Escape");
+    assert_eq!(values_of(&client, "v").len(), 30);
+    page.fill(".panel input", "11");
+    assert_eq!(listed(&client), ["11167"]);
+    // Another comparison is of no value in the list.
+    page.fill(".panel input", ">11");
+    assert_eq!(listed(&client).len(), 30);
+    let compared = "[eyes.first('.panel select').value, eyes.first('.filter-sql').textContent]";
+    assert_eq!(page.eval(compared), json!([">", "`v` > 11"]));
+    page.fill(".panel input", "3..5");
+    assert_eq!(
+        page.eval(compared),
+        json!(["between", "`v` BETWEEN 3 AND 5"])
+    );
+    page.fill(".panel input", "!NULL");
+    assert_eq!(page.eval(compared), json!(["NOT NULL", "`v` IS NOT NULL"]));
+    page.fill(".panel input", ">= 28");
+    page.press("Enter");
+    until_loaded(&client);
+    assert_eq!(chips(&client), ["v >= 28"]);
+    page.wait_for("eyes.first('.data-figures').innerText.endsWith(' of 5,000 rows') || eyes.first('.data-figures').innerText.startsWith('332 of 5,000 rows')");
+    // A comparison that is chosen takes the text as it is.
+    open_filter(&client, "w");
+    page.fill(".panel input", "=w3");
+    page.eval("{ const op = eyes.first('.panel select'); op.value = 'ends with'; op.dispatchEvent(new Event('input')); }");
+    assert_eq!(page.eval("eyes.first('.panel input').value"), json!("w3"));
+    page.fill(".panel input", ">3");
+    assert_eq!(page.eval(compared), json!(["ends with", "`w` LIKE '%>3'"]));
+    page.fill(".panel input", "3");
+    page.press("Enter");
+    until_loaded(&client);
+    assert_eq!(chips(&client), ["v >= 28", "w ends with 3"]);
+    // A text with a wildcard is a pattern, as the comparison says.
+    open_filter(&client, "w");
+    page.click(".filter-conditions text=Add condition");
+    page.fill(".panel input", "50%");
+    assert_eq!(page.eval(compared), json!(["LIKE", "`w` LIKE '50%'"]));
+}
+
+const TIMES: &str = "CREATE TABLE times (id INT PRIMARY KEY, at DATETIME(1), stamp TIMESTAMP NULL, day DATE); \
+    INSERT INTO times VALUES (1, '2024-05-22 23:59:59.9', '2024-05-22 23:59:59', '2024-05-22'), \
+    (2, '2024-05-23 00:00:00', '2024-05-23 00:00:00', '2024-05-23'), \
+    (3, '2024-05-23 23:59:59.9', '2024-05-23 23:59:59', '2024-05-31'), \
+    (4, '2024-05-24 00:00:00', '2024-05-24 00:00:00', '2024-06-01'), \
+    (5, '2023-12-31 23:59:59.9', '2023-12-31 23:59:59', '2023-12-31'), (6, NULL, NULL, NULL)";
+
+#[test]
+fn a_day_a_month_and_a_year_are_all_of_them() {
+    let client = on_data("filters_times", TIMES, "times");
+    let page = &client.page;
+    for (op, value, at, day) in [
+        ("=", "2024-05-23", "2,3", "2"),
+        ("=", "2024-05", "1,2,3,4", "1,2,3"),
+        ("=", "2024", "1,2,3,4", "1,2,3,4"),
+        ("!=", "2024-05-23", "1,4,5", "1,3,4,5"),
+        ("except", "2023, 2024-05-23", "1,4,6", "1,3,4,6"),
+        ("IN", "2023, 2024-05-24", "4,5", "5"),
+        ("<=", "2024-05-23", "1,2,3,5", "1,2,5"),
+        (">", "2024-05-23", "4", "3,4"),
+        ("between", "2024-05-22 and 2024-05-23", "1,2,3", "1,2"),
+        ("between", "2023 and 2024-05", "1,2,3,4,5", "1,2,3,5"),
+    ] {
+        for (column, expected) in [("at", at), ("stamp", at), ("day", day)] {
+            compare(&client, column, op, value);
+            let ids = client.column(0).join(",");
+            let sql = client.text(".data-sql");
+            assert_eq!(ids, expected, "{column} {op} {value}: {sql}");
+            page.click(".data-chip .button");
+            until_loaded(&client);
+        }
+    }
+    // A new row has the day that a filter asks for, but no month.
+    compare(&client, "day", "=", "2024-05-23");
+    compare(&client, "at", "=", "2024-05");
+    page.click(".edit-bar text=New row");
+    page.wait_for("eyes.rows()[0]?.dataset.edit === 'insert'");
+    let cells = client.cells();
+    assert_eq!(cells[0][3], "2024-05-23");
+    assert!(!cells[0][1].contains("2024"), "{}", cells[0][1]);
+    page.click(".edit-bar text=Discard");
+    open_filter(&client, "at");
+    page.click(".filter-conditions text=Add condition");
+    page.fill(".panel input", "2024-13");
+    page.click(".panel text=Filter");
+    page.wait_for_text("at holds dates; “2024-13” is not one. Try 2024-05-23, 2024-05 or 2024");
+}
+
+const ORDERS: &str = "CREATE TABLE customers (id INT PRIMARY KEY, name VARCHAR(40)); \
+    INSERT INTO customers SELECT seq, CONCAT('Person ', seq) FROM seq_1_to_500; UPDATE customers SET name = 'Alice' WHERE id IN (3, 450); \
+    CREATE TABLE lands (code CHAR(2) PRIMARY KEY, title VARCHAR(40)); INSERT INTO lands VALUES ('DE', 'Germany'), ('GE', 'Georgia'), ('FR', 'France'); \
+    CREATE TABLE orders (id INT PRIMARY KEY, customer INT, land CHAR(2), FOREIGN KEY (customer) REFERENCES customers (id), FOREIGN KEY (land) REFERENCES lands (code)); \
+    INSERT INTO orders SELECT seq, seq % 500 + 1, ELT(seq % 3 + 1, 'DE', 'GE', 'FR') FROM seq_1_to_1000; ANALYZE TABLE orders";
+
+#[test]
+fn a_foreign_key_is_filtered_by_the_name_of_its_row() {
+    let client = on_data("filters_names", ORDERS, "orders");
+    let page = &client.page;
+    assert_eq!(
+        values_of(&client, "land"),
+        ["GEGeorgia334", "DEGermany333", "FRFrance333"]
+    );
+    // Of many keys the server finds those whose name holds the text.
+    page.press("Escape");
+    assert_eq!(values_of(&client, "customer").len(), 200);
+    page.fill(".value-counts input[type=search]", "alice");
+    page.wait_for("eyes.first('.value-note').innerText === '2 values found'");
+    assert_eq!(listed(&client), ["3Alice2", "450Alice2"]);
+    page.click(".value-list text=450");
+    page.click(".panel text=Filter");
+    until_loaded(&client);
+    assert_eq!(chips(&client), ["customer IN 450"]);
+    let title = "eyes.first('.chip-text').title";
+    assert_eq!(page.eval(title), json!("customer IN 450\n450: Alice"));
+    page.click(".data-chip .button");
+    until_loaded(&client);
+    // Typed, where it is no key.
+    open_filter(&client, "customer");
+    page.fill(".panel input", "alice");
+    page.press("Enter");
+    until_loaded(&client);
+    page.wait_for("eyes.first('.data-chip')");
+    assert_eq!(chips(&client), ["customer IN 3, 450"]);
+    assert_eq!(client.column(1), ["3", "450", "3", "450"]);
+    assert_eq!(
+        page.eval(title),
+        json!("customer IN 3, 450\n3: Alice\n450: Alice")
+    );
+    page.click(".data-chip .button");
+    until_loaded(&client);
+    for (text, told) in [
+        ("nobody", "No row of customers has “nobody” in name"),
+        (
+            "person",
+            "More than 200 rows of customers have “person” in name",
+        ),
+    ] {
+        open_filter(&client, "customer");
+        page.fill(".panel input", text);
+        page.press("Enter");
+        page.wait_for_text(told);
+        page.press("Escape");
+    }
+    // A part of a key is one.
+    for (text, chip) in [("germ", "land IN DE"), ("ge", "land contains ge")] {
+        open_filter(&client, "land");
+        page.fill(".panel input", text);
+        page.press("Enter");
+        page.wait_for("eyes.first('.data-chip')");
+        until_loaded(&client);
+        assert_eq!(chips(&client), [chip]);
+        page.click(".data-chip .button");
+        until_loaded(&client);
+    }
+}
+
+/// An account that may not read the other table filters as if there were no foreign key.
+#[test]
+fn names_that_an_account_may_not_read_are_not_shown() {
+    make_database("filters_denied", ORDERS);
+    let client = as_account(
+        "filters_denied",
+        "filters_denied",
+        "GRANT SELECT ON filters_denied.orders TO filters_denied@'%'; GRANT SELECT (id) ON filters_denied.customers TO filters_denied@'%'; \
+         GRANT SELECT (code), REFERENCES ON filters_denied.lands TO filters_denied@'%'",
+        &["--readonly"],
+    );
+    let page = &client.page;
+    page.expect_error("40");
+    client.show_tables();
+    open_data(&client, "orders");
+    assert_eq!(values_of(&client, "land"), ["GE334", "DE333", "FR333"]);
+    page.fill(".panel input", "germ");
+    page.press("Enter");
+    until_loaded(&client);
+    assert_eq!(chips(&client), ["land contains germ"]);
+    page.click(".data-chip .button");
+    until_loaded(&client);
+    open_filter(&client, "customer");
+    page.fill(".panel input", "alice");
+    page.press("Enter");
+    page.wait_for_text("customer holds numbers; “alice” is not one");
+}
+
+/// The rows of a small table are counted unasked, until another place is looked at.
+#[test]
+fn counting_unasked_ends_with_the_place() {
+    let setup = "CREATE TABLE numbers (id INT PRIMARY KEY); INSERT INTO numbers SELECT seq FROM seq_1_to_5000; ANALYZE TABLE numbers";
+    let client = on_data("filters_slow_rows", setup, "numbers");
+    let page = &client.page;
+    let slow = || {
+        Database::shared().value(
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT COUNT(*) AS `rows`%filters_slow_rows%' AND INFO NOT LIKE '%PROCESSLIST%'",
+        )
+    };
+    let until = |number: &str| {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while slow() != number {
+            assert!(Instant::now() < deadline, "{} statements", slow());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    // The last rows take the server some time, those that are loaded first do not.
+    page.fill(".data-where", "IF(id > 4500, SLEEP(0.2), 0) = 0");
+    page.press("Enter");
+    until("1");
+    page.fill(".data-where", "id < 6");
+    page.press("Enter");
+    until("0");
+    page.wait_for("eyes.first('.data-figures')?.innerText === '5 of 5,000 rows'");
+}
+
+#[test]
+fn find_goes_on_in_all_rows_by_a_filter() {
+    let setup = "CREATE TABLE many (id INT PRIMARY KEY, note VARCHAR(40), day DATE); INSERT INTO many SELECT seq, CONCAT('note ', seq), '2024-01-01' FROM seq_1_to_5000; UPDATE many SET note = 'a needle' WHERE id = 4321; ANALYZE TABLE many";
+    let client = on_data("filters_find", setup, "many");
+    let page = &client.page;
+    client.click_cell(0, 0);
+    page.press("Ctrl+f");
+    page.wait_for("document.activeElement.matches('.find input')");
+    page.type_text("NEEDLE");
+    page.wait_for("eyes.first('.find-count')?.innerText.startsWith('no match in ')");
+    page.assert_accessible("a search that can go on");
+    page.click(".find text=Search all rows");
+    until_loaded(&client);
+    page.wait_for("eyes.first('.find-count')?.innerText === '1 of 1'");
+    assert_eq!(chips(&client), ["Any column contains NEEDLE"]);
+    assert_eq!(client.column(0), ["4321"]);
+    page.wait_for("document.activeElement.matches('.find input')");
+    assert_eq!(
+        page.eval("eyes.all('.find .link').map((link) => link.innerText)"),
+        json!([])
+    );
+    page.click(".data-chip .button");
+    until_loaded(&client);
+    assert!(chips(&client).is_empty());
+    // In one column, by its own filter.
+    page.eval("{ const column = eyes.first('.find-column'); column.value = '1'; column.dispatchEvent(new Event('change')); }");
+    page.wait_for("eyes.first('.find-count')?.innerText.startsWith('no match in ')");
+    page.click(".find text=Search all rows");
+    page.wait_for("eyes.first('.data-chip')");
+    until_loaded(&client);
+    assert_eq!(chips(&client), ["note contains NEEDLE"]);
+    assert_eq!(client.column(0), ["4321"]);
+}
+
+#[test]
+fn rows_without_a_value_do_not_contain_a_text() {
+    let client = on_data("filters_null", KINDS, "kinds");
+    compare(&client, "name", "not contains", "a");
+    assert_eq!(client.column(0), ["3", "4", "5"]);
+    client.page.click(".data-chip .button");
+    until_loaded(&client);
+    compare(&client, "name", "is empty", "");
+    assert_eq!(client.column(0), ["3"]);
+    assert_eq!(chips(&client), ["name is empty"]);
 }
 
 #[test]

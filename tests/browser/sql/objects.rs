@@ -63,7 +63,7 @@ fn pane(client: &Client, name: &str) -> String {
 
 /// A client of an account that has what `grants` say, in read-only mode where `more` says so.
 #[track_caller]
-fn as_account(db: &'static str, user: &str, grants: &str, more: &[&str]) -> Client {
+pub(crate) fn as_account(db: &'static str, user: &str, grants: &str, more: &[&str]) -> Client {
     let server = Database::shared();
     server.exec(&format!(
         "DROP USER IF EXISTS {user}@'%'; CREATE USER {user}@'%' IDENTIFIED BY '{PASSWORD}'; {grants}"

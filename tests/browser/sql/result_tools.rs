@@ -142,6 +142,52 @@ fn only_matching_rows_are_shown_with_their_numbers() {
     );
 }
 
+#[test]
+fn only_rows_with_a_value_of_a_cell_or_without_it_are_shown() {
+    let client = Client::open("tools_values", "");
+    let page = &client.page;
+    client.run("SELECT seq, seq % 4 AS rest, IF(seq % 10 = 0, NULL, 'x') AS x FROM seq_1_to_400");
+    let choose = |row: usize, column: usize, entry: &str| {
+        client.click_cell(row, column);
+        page.press("Shift+F10");
+        page.click(&format!("[role=menuitem] text={entry}"));
+        client.settle();
+    };
+    let foot = "eyes.all('.result-hidden').map((one) => one.innerText).join('')";
+    choose(1, 1, "Exclude this value");
+    page.wait_for(&format!(
+        "{foot}.startsWith('300 of 400 rows match rest ≠ 2')"
+    ));
+    choose(0, 1, "Exclude this value");
+    page.wait_for(&format!(
+        "{foot}.startsWith('200 of 400 rows match rest ≠ 2, rest ≠ 1')"
+    ));
+    assert_eq!(client.column(0)[..3], ["3", "4", "7"]);
+    page.wait_for("document.activeElement.matches('.grid-cell')");
+    // Rows 20, 40, … and so on: NULL is a value here.
+    assert_eq!(client.cells()[9][2], "NULL");
+    choose(9, 2, "Only this value");
+    page.wait_for(&format!(
+        "{foot}.startsWith('20 of 400 rows match rest ≠ 2, rest ≠ 1, x = NULL')"
+    ));
+    // Find goes on within them, and its end leaves all rows.
+    page.press("Ctrl+f");
+    page.wait_for("document.activeElement.matches('.find input')");
+    page.type_text("100");
+    page.wait_for("eyes.first('.find-count')?.innerText === '1 of 1'");
+    page.press("Escape");
+    page.wait_for("eyes.grid().ariaRowCount === '401' && !eyes.all('.result-hidden').length");
+    page.eval("eyes.grid().scrollTop = 0");
+    client.settle();
+    choose(0, 1, "Only this value");
+    page.wait_for(&format!(
+        "{foot}.startsWith('100 of 400 rows match rest = 1')"
+    ));
+    page.assert_accessible("rows with one value");
+    page.click(".result-hidden text=Show all rows");
+    page.wait_for("eyes.grid().ariaRowCount === '401' && !eyes.all('.result-hidden').length");
+}
+
 const SHOP: &str = "CREATE TABLE item (id INT PRIMARY KEY, name VARCHAR(20), price DECIMAL(8,2)); \
     INSERT INTO item SELECT seq, CONCAT('item ', seq), seq FROM seq_1_to_400";
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use support::chromium::Page;
-use support::{Browser, Postern};
+use support::{Browser, Database, Postern};
 
 use crate::sql::client::{Client, make_database, see};
 
@@ -95,6 +95,7 @@ fn a_name_or_comment_is_found_and_opened_where_it_is() {
     assert_eq!(page.eval("getSelection().toString()"), "search_open points");
     page.type_text("search_open points_of");
     page.wait_for("document.querySelectorAll('.search-line').length === 1");
+    settled(page);
     page.press("Enter");
     page.wait_for(
         "eyes.first('.results-tab [aria-selected=true]')?.innerText.includes('points_of')",
@@ -118,6 +119,53 @@ fn a_name_or_comment_is_found_and_opened_where_it_is() {
         client.editor()
     );
     assert_eq!(client.column(1), ["Alice", "Bob"]);
+}
+
+/// Rows and panes that are opened get the focus, also from the editor.
+#[test]
+fn the_focus_goes_to_the_rows_of_a_table_and_the_pane_of_a_routine() {
+    let client = Client::open("search_focus", SHOP);
+    let page = &client.page;
+    client.show_tables();
+    page.eval("document.querySelector('.editor-area').focus()");
+    search(&client, "customers");
+    only_here(page);
+    assert_eq!(selected(page), "customers");
+    page.press("Alt+Enter");
+    page.wait_for("document.activeElement.matches('.grid-cell')");
+    page.eval("document.querySelector('.editor-area').focus()");
+    search(&client, "points_of");
+    assert_eq!(selected(page), "points_of");
+    page.press("Enter");
+    page.wait_for("document.activeElement.matches('.schema[role=region]') && document.activeElement.textContent.includes('points_of')");
+    client.settle();
+    assert_eq!(
+        page.eval("document.activeElement.matches('.schema[role=region]')"),
+        true
+    );
+}
+
+#[test]
+fn names_are_read_again_on_demand_and_after_a_refresh_of_the_sidebar() {
+    let client = Client::open("search_again", SHOP);
+    let page = &client.page;
+    client.show_tables();
+    search(&client, "made_elsewhere");
+    page.wait_for_text("The names were read just now.");
+    Database::shared().exec("CREATE TABLE search_again.made_elsewhere (id INT)");
+    page.click(".search-note text=Read again");
+    page.wait_for("document.querySelector('.search-name')?.textContent === 'made_elsewhere'");
+    assert_eq!(
+        page.eval("document.activeElement.matches('.search-field')"),
+        true
+    );
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+    Database::shared().exec("CREATE TABLE search_again.made_later (id INT)");
+    page.click(".sidebar [aria-label='Refresh tables']");
+    client.show_tables();
+    search(&client, "made_later");
+    page.wait_for("document.querySelector('.search-name')?.textContent === 'made_later'");
 }
 
 #[test]
