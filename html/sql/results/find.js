@@ -43,8 +43,8 @@ export class FindBar {
   /** @type {AbortController|null} */
   #search = null;
 
-  /** @param {import('./grid.js').Grid} grid */
-  constructor(grid) {
+  /** @param {import('./grid.js').Grid} grid @param {{element: HTMLElement, hidden: HTMLElement}} place above all of it, with the foot before what is hidden */
+  constructor(grid, place) {
     this.#grid = grid;
     const later = debounce(() => this.search(), TYPING_MS);
     this.column = h('select', { class: 'field find-column', 'aria-label': 'Columns to find in', on: { change: () => this.search() } });
@@ -66,6 +66,8 @@ export class FindBar {
       iconButton('chevron-up', 'Previous match (Shift+Enter)', () => this.step(-1)),
       iconButton('chevron-down', 'Next match (Enter)', () => this.step(1)),
       iconButton('close', 'Close (Esc)', () => this.close()));
+    place.element.prepend(this.element);
+    place.hidden.before(this.foot);
   }
 
   open() {

@@ -105,12 +105,7 @@ export class ResultView {
 
   /** @param {typeof import('./find.js')} module */
   #bar(module) {
-    if (!this.#find) {
-      this.#find = new module.FindBar(this.grid);
-      this.element.prepend(this.#find.element);
-      this.hidden.before(this.#find.foot);
-    }
-    return this.#find;
+    return (this.#find ??= new module.FindBar(this.grid, this));
   }
 
   /** The rows or columns are others. */
