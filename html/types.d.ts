@@ -41,6 +41,8 @@ interface Settings {
   wrap: boolean;
   sidebarWidth: number;
   editorShare: number;
+  /** True if the rows of tables have all of the height. */
+  bare: boolean;
 }
 
 // Browser features beyond the standard library's types

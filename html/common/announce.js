@@ -85,6 +85,7 @@ function placeToasts() {
  * @param {string} text
  * @param {'info'|'good'|'warn'|'bad'} [kind]
  * @param {{text: string, href?: string, run?: () => void}} [link] opens in a new tab; its scheme is the caller's to check. `run`: it is a button
+ * @returns {HTMLElement} the toast
  */
 export function notify(text, kind = 'info', link) {
   const body = h('p', { text });
@@ -101,4 +102,5 @@ export function notify(text, kind = 'info', link) {
   placeToasts();
   if (kind !== 'bad' && !link) setTimeout(() => toast.remove(), TOAST_MS);
   announce(text, kind);
+  return toast;
 }

@@ -141,9 +141,9 @@ test('Markdown keeps its shape', async () => {
 });
 
 test('every format of 20,000 rows ends with its last row', async () => {
-  const rows = Array.from({ length: 20_000 }, (_, i) => [i]);
+  const rows = Array.from({ length: 20_000 }, (_, i) => [i, i]);
   for (const format of Object.keys(FORMATS)) {
-    assert.ok(/19999\D*$/.test(await written(format, { columns: ['a'], types: ['INT'], rows })), format);
+    assert.ok(/19999\D*$/.test(await written(format, { columns: ['a', 'k'], types: ['INT', 'INT'], key: ['k'], rows })), format);
   }
 });
 
@@ -227,6 +227,25 @@ test('the table that rows come from, and which of its columns are generated or J
   assert.equal(originOf({ sql: 'SELECT * FROM a JOIN b', db: 'shop' }), null);
   const schema = async () => ({ columns: [{ name: 'a' }, { name: 'b', generated: 'a + 1', extra: 'VIRTUAL GENERATED' }, { name: 'c', extra: 'DEFAULT_GENERATED' }], create_statement: 'CREATE TABLE `orders` (`d` longtext CHECK (json_valid(`d`)))' });
   const result = { sql: 'SELECT * FROM orders', db: 'shop' };
-  assert.deepEqual(await detailsOf(result, schema), { leaveOut: ['b'], nested: ['d'] });
-  assert.deepEqual(await detailsOf(result, () => Promise.reject(new Error('no'))), { leaveOut: [], nested: [] });
+  assert.deepEqual(await detailsOf(result, schema), { leaveOut: ['b'], nested: ['d'], key: [] });
+  assert.deepEqual(await detailsOf(result, () => Promise.reject(new Error('no'))), { leaveOut: [], nested: [], key: [] });
+});
+
+test('rows become updates by their key, lines of JSON and a list for IN', async () => {
+  const table = { columns: ['id', 'name', 'doc'], types: ['INT', 'VARCHAR', 'JSON'], rows: [[1, "O'Neil", '{"a": 1}'], [2, null, null], [2, null, null]] };
+  const text = async (format, more) => (await writeTable(format, { ...table, ...more })).join('');
+  assert.equal(await text('update', { key: ['id'], name: '`t`', rows: table.rows.slice(0, 2) }),
+    "UPDATE `t` SET `name` = 'O''Neil', `doc` = '{\"a\": 1}' WHERE `id` = 1;\nUPDATE `t` SET `name` = NULL, `doc` = NULL WHERE `id` = 2;\n");
+  const refused = (more) => text('update', more).then(() => 'written', (cause) => cause.message);
+  assert.ok((await refused({})).includes('primary key'));
+  assert.ok((await refused({ key: ['other'] })).includes('select other too'));
+  assert.equal(await text('jsonl', { rows: table.rows.slice(0, 2) }), '{"id": 1, "name": "O\'Neil", "doc": {"a": 1}}\n{"id": 2, "name": null, "doc": null}\n');
+  assert.equal(await text('list', { columns: ['id'], types: ['INT'], rows: [[1], [2], [2], [null]] }), '(1, 2)');
+  assert.equal(await text('list', { columns: ['id', 'name'], types: ['INT', 'VARCHAR'], rows: [[1, 'x'], [2, null]] }), "((1, 'x'))");
+});
+
+test('copies have the decimal sign that was chosen, in columns of numbers alone', async () => {
+  const table = { columns: ['1.5', 'n'], types: ['VARCHAR', 'DECIMAL'], rows: [['2.5', '2.50'], ['x', null]], decimal: ',' };
+  assert.equal((await writeTable('tsv', { ...table, header: true })).join(''), '1.5\tn\n2.5\t2,50\nx\tNULL');
+  assert.equal((await writeTable('csv', { ...table, header: false })).join(''), '2.5,"2,50"\r\nx,\r\n');
 });

@@ -247,7 +247,7 @@ test('pasted rows become new ones where they begin in one, or where that is aske
   const asked = sheet.pasted([{ place: 0, column: 0, value: '7' }], { typed: true, asNew: true });
   assert.deepEqual(asked.rows.map((one) => [...one]), [[['name', 'asked'], ['id', '7']]]);
   // A copy from the grid itself brings no number that the server counts.
-  assert.deepEqual(sheet.pasted([{ place: 0, column: 0, value: 7 }], { typed: false, asNew: true }), { cells: [], rows: [], beyond: [], left: 1 });
+  assert.deepEqual(sheet.pasted([{ place: 0, column: 0, value: 7 }], { typed: false, asNew: true }), { cells: [], rows: [], beyond: [], left: 1, hasCommas: false });
   changes.add([new Map()]);
   const begun = sheet.pasted(spots(0, 'x', 'y'), { typed: true, asNew: false });
   assert.deepEqual([begun.cells.map(({ target }) => target.id), begun.rows.length, begun.left], [['new 1'], 1, 0]);

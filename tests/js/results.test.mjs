@@ -42,7 +42,7 @@ test('figures leave out NULL and add only numbers', async () => {
   const rows = [[1, 'x', null], ['2.50', 'x', '2024-01-01'], undefined, [null, 'y', '2023-01-01']];
   const types = ['DECIMAL', 'VARCHAR', 'DATE'];
   assert.deepEqual(told(await figuresOf(rows, [0], types)), { count: '2', nulls: '1', distinct: '2', sum: '3.50', mean: '1.75', min: '1', max: '2.50' });
-  assert.deepEqual(told(await figuresOf(rows, [0, 1], types)), { count: '5', nulls: '1', distinct: '4', sum: '3.50', mean: '1.75', min: '1', max: '2.50' });
+  assert.deepEqual(told(await figuresOf(rows, [0, 1], types)), { count: '5', nulls: '1', distinct: '4', numbers: '2', sum: '3.50', mean: '1.75', min: '1', max: '2.50' });
   assert.deepEqual(told(await figuresOf(rows, [2], types)), { count: '2', nulls: '1', distinct: '2', min: '2023-01-01', max: '2024-01-01' });
   assert.deepEqual(told(await figuresOf(rows, [1, 2], types)), { count: '5', nulls: '1', distinct: '4' });
   assert.deepEqual(told(await figuresOf([[0.5], [1.25]], [0], ['DOUBLE'])), { count: '2', distinct: '2', sum: '≈ 1.75', mean: '≈ 0.875', min: '0.5', max: '1.25' });

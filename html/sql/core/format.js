@@ -20,12 +20,13 @@ const PIECE = 1 << 16;
  * @property {boolean} [header] whether the column names come first (TSV, CSV)
  * @property {string} [nullText] text for NULL (TSV, CSV); default `NULL` in TSV, empty in CSV
  * @property {',' | ';' | 'tab'} [delimiter] CSV
- * @property {'.' | ','} [decimal] CSV: sign in numbers; another one than the delimiter
+ * @property {'.' | ','} [decimal] TSV, CSV: sign in numbers
  * @property {boolean} [safeFormulas] CSV: puts `'` before texts that a spreadsheet would run as a formula
  * @property {string} [name] of the table, for INSERT
  * @property {string[]} [leaveOut] INSERT: columns that are left out, such as generated ones
  * @property {boolean} [script] INSERT: a file of its own, which sets the session's mode
  * @property {string[]} [nested] JSON: columns of texts that are JSON
+ * @property {string[]} [key] UPDATE: columns that tell rows apart
  */
 
 /** The formats by name, with the label and the file type of each. */
@@ -35,7 +36,15 @@ export const FORMATS = {
   json: { label: 'JSON', extension: 'json', mime: 'application/json', write: writeJson },
   insert: { label: 'SQL INSERT', extension: 'sql', mime: 'application/sql', write: writeInsert },
   markdown: { label: 'Markdown', extension: 'md', mime: 'text/markdown', write: writeMarkdown },
+  jsonl: { label: 'JSON lines', extension: 'jsonl', mime: 'application/x-ndjson', write: later },
+  update: { label: 'SQL UPDATE', extension: '', mime: 'application/sql', write: later },
+  list: { label: 'IN list', extension: '', mime: 'application/sql', write: later },
 };
+
+/** Its writer is loaded when it is asked for. @param {Table} _table @returns {Iterable<string>} */
+function later(_table) {
+  return [];
+}
 
 /**
  * Writes a table in slices.
@@ -48,7 +57,8 @@ export async function writeTable(format, table, { signal } = {}) {
   const slicer = new Slicer(signal);
   const pieces = [];
   let piece = '';
-  for (const text of FORMATS[format].write(table)) {
+  const { write } = FORMATS[format];
+  for (const text of write === later ? (await import('./moreformats.js')).WRITERS[format](table) : write(table)) {
     piece += text;
     if (piece.length >= PIECE) {
       pieces.push(piece);
@@ -60,16 +70,18 @@ export async function writeTable(format, table, { signal } = {}) {
 }
 
 /** Quoted where it holds a tab, line end or quote, so that spreadsheets read it as one cell. */
-function* writeTsv({ columns, rows, header = false, nullText = 'NULL' }) {
-  const cell = (value) => {
+function* writeTsv({ columns, types, rows, header = false, nullText = 'NULL', decimal = '.' }) {
+  const numeric = types.map((type) => kindOf(type) === 'number');
+  const cell = (value, column) => {
     if (value === null) return nullText;
-    const text = String(value);
+    const text = withDecimal(String(value), numeric[column], decimal);
     if (text === nullText) return quoted(text); // unlike NULL
     return /[\t\r\n]|^"/.test(text) ? quoted(text) : text;
   };
   const end = '\n';
-  let first = true;
-  for (const row of withHeader(columns, rows, header)) {
+  if (header) yield columns.map((name) => cell(name, -1)).join('\t');
+  let first = !header;
+  for (const row of rows) {
     yield (first ? '' : end) + row.map(cell).join('\t');
     first = false;
   }
@@ -77,6 +89,9 @@ function* writeTsv({ columns, rows, header = false, nullText = 'NULL' }) {
 
 /** A number as a server writes it. */
 const NUMBER = /^[+-]?[\d.]+(?:e[+-]?\d+)?$/i;
+
+/** A number with the decimal sign. @param {string} text @param {boolean} isNumeric @param {string} decimal */
+const withDecimal = (text, isNumeric, decimal) => (decimal === ',' && isNumeric && NUMBER.test(text) ? text.replace('.', ',') : text);
 
 /** RFC 4180: CRLF after every record, the last included. @param {Table} table */
 function* writeCsv({ columns, types, rows, header = true, nullText = '', safeFormulas = false, delimiter = ',', decimal = '.' }) {
@@ -86,7 +101,7 @@ function* writeCsv({ columns, types, rows, header = true, nullText = '', safeFor
   const cell = (value, column) => {
     if (value === null) return csvField(nullText);
     const plain = String(value);
-    const text = decimal === ',' && numeric[column] && NUMBER.test(plain) ? plain.replace('.', ',') : plain;
+    const text = withDecimal(plain, numeric[column], decimal);
     if (text === nullText || text === '' || /^(?:\\N|null)$/i.test(text)) return quoted(text); // unlike NULL, whatever stands for it where it is read
     return csvField(safeFormulas && !numeric[column] ? defused(text) : text);
   };
@@ -96,11 +111,6 @@ function* writeCsv({ columns, types, rows, header = true, nullText = '', safeFor
 
 const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
 const defused = (text) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
-
-function* withHeader(columns, rows, header) {
-  if (header) yield columns;
-  yield* rows;
-}
 
 /**
  * An array of objects, a line each; values as the API gives them, so that no digit is lost, and JSON as what it is.
@@ -118,8 +128,8 @@ function* writeJson({ columns, types, rows, nested = [] }) {
   yield before === ',\n  ' ? '\n]\n' : '[]\n';
 }
 
-/** A text that is JSON, in one line and with every digit; null where it is none. */
-function document(value) {
+/** A text that is JSON, in one line and with every digit; null where it is none. @param {any} value */
+export function document(value) {
   if (typeof value !== 'string') return null;
   try {
     JSON.parse(value);

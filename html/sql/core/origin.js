@@ -7,7 +7,7 @@ import { sourceTable } from './format.js';
 import { unquoteIdentifier } from './identifiers.js';
 
 /** @typedef {(db: string, table: string) => Promise<any>} SchemaOf */
-/** @typedef {{leaveOut: string[], nested: string[]}} Details columns that no INSERT takes, and columns of texts that are JSON */
+/** @typedef {{leaveOut: string[], nested: string[], key: string[]}} Details columns that no INSERT takes, columns of texts that are JSON, and those of the primary key */
 
 /**
  * The one table that a result is of; null where there is none.
@@ -33,5 +33,5 @@ export async function detailsOf(result, schemaOf) {
   const generated = (schema?.columns ?? []).filter((column) => column.generated || / GENERATED/.test(column.extra ?? ''));
   // MariaDB has texts with a check for JSON.
   const checks = (schema?.create_statement ?? '').matchAll(/json_valid\(`((?:[^`]|``)+)`\)/gi);
-  return { leaveOut: generated.map(({ name }) => name), nested: [...checks].map(([, name]) => name.replaceAll('``', '`')) };
+  return { leaveOut: generated.map(({ name }) => name), nested: [...checks].map(([, name]) => name.replaceAll('``', '`')), key: (schema?.indexes ?? []).find(({ name }) => name === 'PRIMARY')?.columns ?? [] };
 }

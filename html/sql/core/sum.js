@@ -93,6 +93,7 @@ export class Figures {
     if (different >= 0) figures.push(figure('distinct', 'Different', String(different), isMany ? '≥ ' : ''));
     if (numbers.count) {
       const { mean } = numbers;
+      if (numbers.count < this.#cells - this.#nulls) figures.push(figure('numbers', 'Numbers', String(numbers.count)));
       figures.push(figure('sum', 'Sum', numbers.text, numbers.isApproximate ? '≈ ' : ''), figure('mean', 'Mean', mean.text, mean.isApproximate ? '≈ ' : ''));
     }
     const isNumber = this.#compared === 'number';

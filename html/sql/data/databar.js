@@ -150,7 +150,7 @@ export class DataBar {
   #figures() {
     const rows = this.#rows;
     if (!rows) return;
-    const { rowCount } = rows.pager;
+    const rowCount = rows.pager.rowCount + (rows.edits?.savedCount ?? 0);
     const known = rowCount.toLocaleString('en');
     const { ended } = rows.pager;
     const matched = ended ? rowCount : Number(this.#total || 0);

@@ -356,7 +356,7 @@ export class DataView {
 
   #tell() {
     const { pager, source } = /** @type {TableRows} */ (this.#rows);
-    if (!source.where && pager.ended) this.#countedWhole(String(pager.rowCount));
+    if (!source.where && pager.ended) this.#countedWhole(String(pager.rowCount + (this.#rows?.edits?.savedCount ?? 0)));
     this.#bar.show(this.#place, this.#trail, /** @type {TableRows} */ (this.#rows), this.#wholeRows);
   }
 
@@ -553,7 +553,7 @@ export class DataView {
     const stop = (event) => event.stopPropagation();
     cell.append(h('button', {
       type: 'button', class: 'grid-link', tabindex: -1, 'aria-label': `Open ${link.text}`, title: `Open ${link.text} (Alt+→)`,
-      on: { pointerdown: stop, dblclick: stop, click: (event) => { stop(event); this.follow(link); } },
+      on: { pointerdown: stop, dblclick: stop, click: (event) => { stop(event); this.grid?.moveTo(at); this.follow(link); } },
     }, icon('open')));
   }
 

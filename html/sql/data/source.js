@@ -19,11 +19,14 @@ import { momentsOf, quoteText } from './values.js';
  */
 
 /**
- * @typedef {{extraCount: number, extra: (at: number) => any[]|undefined, shown: (row: any[]) => any[]}} Edits what is changed in rows:
+ * @typedef {{extraCount: number, savedCount: number, extra: (at: number) => any[]|undefined, shown: (row: any[]) => any[]}} Edits what is changed in rows:
  *   rows above them, and each as it is to be
  */
 
 /** @typedef {{values: {value: string|null, count: number|null, text?: string}[], isCut: boolean}} Counted `isCut`: there are further values; `text`: the readable name of a key */
+
+/** Rows that are asked for at once where all are loaded. */
+const EVERY = 1000;
 
 /** A FLOAT that was read as a DOUBLE, by as many digits as it has. */
 const float = (value) => (typeof value === 'number' ? Number(shortest(value)) : value);
@@ -78,6 +81,12 @@ export class TableRows extends ResultSet {
     return this.#keys.has(this.columns[column]);
   }
 
+  /** Whole type and comment of a column. @param {number} column @returns {{type: string, comment: string}} */
+  describe(column) {
+    const { type, comment } = /** @type {any} */ (this.source.columns[column]);
+    return { type, comment: comment ?? '' };
+  }
+
   /** The statement for some columns alone, as they stand. @param {number[]} columns */
   sqlOf(columns) {
     return wholeSql({ ...this.source, columns: columns.map((column) => this.source.columns[column]) });
@@ -110,6 +119,19 @@ export class TableRows extends ResultSet {
   need(first, last) {
     const { extra } = this;
     return this.pager.need(Math.max(0, first - extra), Math.max(0, last - extra));
+  }
+
+  /** All rows, without the pages that are kept; null where they are more than `most`. @param {number} most @param {AbortSignal} signal @returns {Promise<any[][]|null>} */
+  async every(most, signal) {
+    const rows = [];
+    for (let after = null; ;) {
+      const { rows: loaded, last } = await this.#fetch({ after, until: null, limit: EVERY, offset: this.source.order.byCursor ? 0 : rows.length });
+      signal.throwIfAborted();
+      for (const row of loaded) rows.push(row);
+      if (loaded.length < EVERY) return rows;
+      if (rows.length >= most) return null;
+      after = last;
+    }
   }
 
   async #fetch(range) {

@@ -20,6 +20,7 @@ const BUTTON = 28;
  * @property {(text: string, move: Move) => void} done gets a text that differs
  * @property {(move: Move) => void} leave nothing is to be changed
  * @property {(text: string) => void} panel goes on in a panel
+ * @property {(text: string) => void} fill puts a text into all selected cells
  * @property {(key: string) => boolean} ctrl a key with Ctrl or Command; false where it does nothing here
  */
 
@@ -92,6 +93,10 @@ export class CellEditor {
     if (event.isComposing) return;
     const { key } = event;
     if (key === 'Escape') this.#leave('stay');
+    else if (key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.altKey) {
+      this.remove();
+      this.#on.fill(this.input.value);
+    }
     else if ((event.ctrlKey || event.metaKey) && !event.altKey && this.#on.ctrl(key.toLowerCase())) event.preventDefault();
     else if ((key === 'Enter' && event.altKey) || key === 'F2') this.#toPanel(key === 'F2' || this.#on.field.kind !== 'text' ? this.input.value : this.#with('\n'));
     else if (key === 'Enter') this.commit(event.shiftKey ? 'up' : 'down');

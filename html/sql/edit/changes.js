@@ -83,6 +83,7 @@ function unpacked(value) {
 export class Changes {
   /** @type {Map<string, Change>} */ #all = new Map();
   /** Changes that each step replaced. @type {[string, Change|null][][]} */ #steps = [];
+  /** Steps that were taken back. @type {[string, Change|null][][]} */ #undone = [];
   #serial = 0;
   /** @type {any[][]} */ #saved = [];
   /** @type {WeakMap<any[], string>} */ #ids = new WeakMap();
@@ -139,6 +140,11 @@ export class Changes {
 
   get extraCount() {
     return this.#added.length + this.#saved.length;
+  }
+
+  /** Rows that were new and are saved. */
+  get savedCount() {
+    return this.#saved.length;
   }
 
   /** @param {number} at @returns {any[]|undefined} */
@@ -236,7 +242,8 @@ export class Changes {
   #step(next) {
     const differs = [...next].filter(([id, change]) => change || this.#all.has(id));
     if (!differs.length) return;
-    this.#steps.push(differs.map(([id]) => [id, this.#all.get(id) ?? null]));
+    this.#steps.push(this.#before(differs));
+    this.#undone = [];
     this.#put(differs);
   }
 
@@ -248,12 +255,32 @@ export class Changes {
     this.#added = [...this.#all.values()].filter(({ op }) => op === 'insert').sort((a, b) => serial(a) - serial(b));
   }
 
+  /** The changes of rows as they are now. @param {[string, Change|null][]} step @returns {[string, Change|null][]} */
+  #before(step) {
+    return step.map(([id]) => [id, this.#all.get(id) ?? null]);
+  }
+
   /** Takes the last step back. @returns {string|undefined} a row that it was about */
   undo() {
-    const step = this.#steps.pop();
+    return this.#turn(this.#steps, this.#undone);
+  }
+
+  /** Takes the step again that was taken back last. @returns {string|undefined} a row that it is about */
+  redo() {
+    return this.#turn(this.#undone, this.#steps);
+  }
+
+  #turn(from, to) {
+    const step = from.pop();
     if (!step) return undefined;
+    to.push(this.#before(step));
     this.#put(step);
     return step[0][0];
+  }
+
+  #forget() {
+    this.#steps = [];
+    this.#undone = [];
   }
 
   // Exchange with the server.
@@ -301,7 +328,7 @@ export class Changes {
       else this.#saved = this.#saved.flatMap((one) => (this.idOf(one) === id ? (row ? [row] : []) : [one]));
     });
     this.#put(ids.map((id) => [id, null]));
-    this.#steps = [];
+    this.#forget();
   }
 
   /** The rows are read again, the saved ones in their places. */
@@ -317,13 +344,13 @@ export class Changes {
   rebase(id, row) {
     const known = this.#all.get(id);
     if (!known) return;
-    this.#steps = [];
+    this.#forget();
     this.#all.delete(id);
     if (!row) {
       const values = this.columns.map((name, i) => /** @type {[string, Value]} */ ([name, known.row[i]])).filter(([name]) => this.isGiven(name));
       if (known.op === 'update') this.add([new Map(values)]);
       else this.#put([]);
-      this.#steps = [];
+      this.#forget();
       return;
     }
     const set = new Map([...known.set].filter(([name, value]) => !same(row[this.columns.indexOf(name)], value)));
@@ -360,7 +387,7 @@ export class Changes {
       if (row) all.#put([[all.idOf(row), all.#made(all.idOf(row), op, row, values)]]);
       else all.add([values]);
     }
-    all.#steps = [];
+    all.#forget();
     return all;
   }
 
@@ -374,13 +401,13 @@ export class Changes {
       if (!row) this.add([kept]);
       else if (op === 'delete' || kept.size) this.#put([[this.idOf(row), this.#made(this.idOf(row), op, row, new Map([...this.of(row)?.set ?? [], ...kept]))]]);
     }
-    this.#steps = [];
+    this.#forget();
   }
 
   /** Forgets the changes of rows for good. @param {string[]} ids */
   drop(ids) {
     this.#put(ids.map((id) => [id, null]));
-    this.#steps = [];
+    this.#forget();
   }
 }
 

@@ -9,7 +9,7 @@ import { UNCERTAIN } from './words.js';
 
 /**
  * @typedef {{add: () => void, duplicate: () => void, remove: () => void, undo: () => void, review: () => void, discard: () => void, cancel: () => void}} Actions
- * @typedef {{count: number, canUndo: boolean, hasRow: boolean, problems: number, elsewhere: string, applying: boolean, uncertain: boolean}} State
+ * @typedef {{count: number, canUndo: boolean, hasRow: boolean, problems: number, elsewhere: string, applying: boolean, uncertain: boolean, remark: string}} State
  */
 
 /** The line. */
@@ -31,7 +31,7 @@ export class EditBar {
   show(state) {
     this.element.hidden = !state;
     if (!state) return;
-    const { count, canUndo, hasRow, problems, elsewhere, applying, uncertain } = state;
+    const { count, canUndo, hasRow, problems, elsewhere, applying, uncertain, remark } = state;
     this.duplicate.hidden = this.remove.hidden = !hasRow;
     this.tools.hidden = applying;
     this.element.classList.toggle('pending', count > 0);
@@ -40,6 +40,7 @@ export class EditBar {
     fill(this.state,
       elsewhere && h('span', { class: 'edit-elsewhere', text: elsewhere }),
       count > 0 && h('span', { class: 'edit-count' }, icon('edit'), h('b', {}, count.toLocaleString('en'), h('span', { class: 'tool-label', text: countText(count).replace(/^\S+/, '') })), problems > 0 && h('span', { class: 'bad', text: `· ${problems} to fix` })),
+      remark && h('span', { class: 'dim edit-remark', text: remark, title: `${remark}. Ctrl+Z takes them back.` }),
       uncertain && count > 0 && !applying && h('span', { class: 'bad edit-uncertain', text: 'may be applied already', title: UNCERTAIN }),
       applying ? [h('span', { class: 'dim', text: 'Applying …' }), button('Cancel', '', this.#on.cancel)] : [
         canUndo && iconButton('undo', 'Undo the last step (Ctrl+Z)', this.#on.undo),

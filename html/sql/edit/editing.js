@@ -51,6 +51,8 @@ export class Editing {
   /** True if the key pressed last asks for new rows of what is pasted. */
   #asNew = false;
   #applying = '';
+  /** Remark about the last step. */
+  #remark = '';
   /** Takes what is being typed in the form of a row; null where nothing is. @type {(() => void)|null} */
   typing = null;
   #bar;
@@ -130,12 +132,13 @@ export class Editing {
     const elsewhere = others.map((one) => `${countText(one.changes.size)} in ${one.table}`).join(', ');
     this.#bar.show(this.#sheet.shown && {
       count: changes.size, canUndo: changes.canUndo, hasRow: this.#sheet.shown.rows.length > 0, problems: this.#sheet.problems().length, elsewhere: elsewhere && `Also ${elsewhere}`, applying: this.#applying !== '',
-      uncertain: this.#sheet.table.uncertain,
+      uncertain: this.#sheet.table.uncertain, remark: this.#remark,
     });
   }
 
   /** Something was changed. */
   #changed(toTop = false) {
+    this.#remark = '';
     this.#host.settled();
     this.#host.redraw(toTop);
     this.#draw();
@@ -145,7 +148,7 @@ export class Editing {
   /** The row at a place as its form changes it; null where it cannot be changed. @param {number} place */
   formOf(place) {
     return this.#sheet.shown && rowEdit(this.#sheet, place, {
-      put: (target, field, value) => this.#put(target, field, value), isBusy: () => this.#isBusy(), notify: this.#host.notify, undo: () => this.undo(), review: () => this.review(),
+      put: (target, field, value) => this.#put(target, field, value), isBusy: () => this.#isBusy(), notify: this.#host.notify, undo: () => this.undo(), redo: () => this.redo(), review: () => this.review(),
       panel: (field, value) => openValue({ field, value }),
       reference: (anchor, target, field, column) => this.#openReference(anchor, { row: place, column }, field, target, { label: `${field.name} of row ${place + 1}`, go: () => {}, plain: () => this.#host.notify('The rows of the other table cannot be read; enter the key itself', 'info') }),
       refersTo: (field) => keyAt(this.#sheet.shown?.schema, this.#sheet.shown?.place.db ?? '', field.name)?.table ?? '',
@@ -238,6 +241,7 @@ export class Editing {
       done: (text, move) => { ended(); this.#put(target, field, read(field, text).value); this.#go(at, move); },
       leave: (move) => { ended(); grid.render(true); this.#go(at, move); },
       ctrl: (key) => this.#inEditor(key),
+      fill: (text) => { ended(); grid.render(true); grid.focus(); this.#fill(text); },
       panel: (text) => { ended(); grid.render(true); grid.focus(); this.#panel(at, field, target, text); },
     });
     this.#draw();
@@ -251,6 +255,17 @@ export class Editing {
     if (key === 's') this.review();
     else this.setAll(null);
     return true;
+  }
+
+  /** Puts what was typed into all selected cells. @param {string} text */
+  #fill(text) {
+    const { places, columns } = this.#sheet.selection(MOST_CELLS);
+    const { fields, changes } = this.#sheet.table;
+    const taking = columns.map((column) => fields[column]).filter((field) => !field.fixed);
+    changes.set(places.flatMap((place) => taking.map((field) => ({ target: /** @type {Target} */ (this.#sheet.target(place)), column: field.name, value: read(field, text).value }))));
+    this.#changed();
+    const count = places.length * taking.length;
+    this.#host.announce(`${count.toLocaleString('en')} ${count === 1 ? 'cell' : 'cells'} filled`);
   }
 
   async #panel(at, field, target, text) {
@@ -297,8 +312,8 @@ export class Editing {
   }
 
   #withCtrl(key, shift) {
-    if (shift) return null;
-    return { 0: () => this.setAll(null), backspace: () => this.setAll(new Default()), d: () => this.duplicate(), delete: () => this.remove(), z: () => this.undo(), s: () => this.review() }[key] ?? null;
+    if (shift) return key === 'z' ? () => this.redo() : null;
+    return { y: () => this.redo(), 0: () => this.setAll(null), backspace: () => this.setAll(new Default()), d: () => this.duplicate(), delete: () => this.remove(), z: () => this.undo(), s: () => this.review() }[key] ?? null;
   }
 
   #plain({ key, shiftKey }, at) {
@@ -389,13 +404,23 @@ export class Editing {
 
   /** Takes the last step back. */
   undo() {
+    this.#turn('undo', 'Undone');
+  }
+
+  /** Takes the step again that was taken back last. */
+  redo() {
+    this.#turn('redo', 'Done again');
+  }
+
+  /** @param {'undo'|'redo'} way @param {string} told */
+  #turn(way, told) {
     if (!this.#sheet.shown || this.#isBusy()) return;
     this.commit();
-    const id = this.#sheet.table.changes.undo();
+    const id = this.#sheet.table.changes[way]();
     this.#changed();
     if (id === undefined) return;
     this.#reveal(id);
-    this.#host.announce('Undone');
+    this.#host.announce(told);
   }
 
   #revert(ids) {
@@ -470,10 +495,15 @@ export class Editing {
     const spots = (asNew ? newSpots(known ?? cellsOf(text), slotOf(model.active.column), model.slots.length)
       : spotsOf(text, known, { places: selection.places, columns: selection.columns.map(slotOf) }, { html, takesLines: kind === 'text' || kind === 'json' })
     ).map((spot) => ({ ...spot, column: model.slots[spot.column] ?? fields.length })); // next to each other are those that are shown
-    const { cells, rows, beyond, left } = this.#sheet.pasted(spots.slice(0, MOST_CELLS), { typed: !known, asNew });
+    const { cells, rows, beyond, left, hasCommas } = this.#sheet.pasted(spots.slice(0, MOST_CELLS), { typed: !known, asNew });
     const ids = changes.set(cells, rows);
     if (ids.length && !cells.length) this.#showAdded(ids);
     else this.#changed();
+    if (hasCommas) {
+      this.#remark = 'Decimal commas were read as points';
+      this.#draw();
+      this.#host.announce(this.#remark);
+    }
     const missing = left + Math.max(0, spots.length - MOST_CELLS);
     const add = { text: `Add ${rowsText(beyond.length)}`, run: () => { if (this.#sheet.shown && changes === this.#sheet.table.changes && !this.#isBusy()) this.#added(beyond); } };
     if (missing) this.#host.notify(`${(spots.length - missing).toLocaleString('en')} of ${spots.length.toLocaleString('en')} cells were pasted; the others do not exist or reject the value`, 'warn', beyond.length ? add : undefined);

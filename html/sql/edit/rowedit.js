@@ -16,11 +16,11 @@ const WORDS = { insert: 'new', update: 'changed', delete: 'to be deleted', saved
 /**
  * @param {import('./sheet.js').Sheet} sheet
  * @param {number} place
- * @param {{put: (target: import('./changes.js').Target, field: import('./fields.js').Field, value: Value) => void, isBusy: () => boolean, notify: Notify, undo: () => void, review: () => void,
+ * @param {{put: (target: import('./changes.js').Target, field: import('./fields.js').Field, value: Value) => void, isBusy: () => boolean, notify: Notify, undo: () => void, redo: () => void, review: () => void,
  *   reference: (anchor: HTMLElement, target: import('./changes.js').Target, field: import('./fields.js').Field, column: number) => void, refersTo: (field: import('./fields.js').Field) => string,
  *   panel: (field: import('./fields.js').Field, value: Value) => Promise<{value: Value}|undefined>}} on
  */
-export function rowEdit(sheet, place, { put, isBusy, notify, undo, review, panel, reference, refersTo }) {
+export function rowEdit(sheet, place, { put, isBusy, notify, undo, redo, review, panel, reference, refersTo }) {
   const target = sheet.target(place);
   const { table } = sheet;
   if (!target) return null;
@@ -44,7 +44,7 @@ export function rowEdit(sheet, place, { put, isBusy, notify, undo, review, panel
   const chosen = (column, value) => choiceOf(fields[column].base === 'bit' && value !== null && typeof value !== 'object' ? String(Number(value)) : value);
   const isChoice = ({ kind }) => kind === 'choice' || kind === 'boolean';
   return {
-    number, error, isDeleted, openPanel: openInPanel, state: error || (state ? WORDS[state] : ''), undo, review,
+    number, error, isDeleted, openPanel: openInPanel, state: error || (state ? WORDS[state] : ''), undo, redo, review,
     /** @param {number} column @param {any} value */
     text: (column, value) => (value instanceof FileValue ? '' : value === undefined ? '' : textOf(fields[column], value)),
     /** The kind of control. @param {number} column @param {any} value @returns {'select'|'area'|'input'} */

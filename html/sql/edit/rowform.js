@@ -43,14 +43,34 @@ export class RowForm {
     this.find = h('input', { class: 'field', type: 'search', 'aria-label': 'Find a column or a value of the row', placeholder: 'Find a column or a value', autocomplete: 'off', spellcheck: 'false', on: { input: () => this.#list() } });
     this.found = h('p', { class: 'dim', 'aria-live': 'polite' });
     this.list = h('div', { class: 'form-lines' });
+    // The keyboard of a phone takes a part of the height.
+    new ResizeObserver(() => focusedIn(this.list)?.scrollIntoView({ block: 'nearest' })).observe(this.list);
     this.element = h('section', { class: 'viewer row-form', 'aria-label': 'Row', hidden: true, on: { keydown: (event) => this.#onKey(event), focusin: (event) => this.#onFocus(event) } },
-      h('div', { class: 'viewer-head' }, this.title, this.facts, iconButton('chevron-up', 'Previous row (Alt+↑)', () => on.step(-1)),
+      h('div', { class: 'viewer-head' }, this.title, this.facts, this.wide = iconButton('expand', 'Whole width, or beside the rows', () => this.widen(), { class: 'button quiet square form-wide', 'aria-pressed': 'false' }), iconButton('chevron-up', 'Previous row (Alt+↑)', () => on.step(-1)),
         iconButton('chevron-down', 'Next row (Alt+↓)', () => on.step(1)), iconButton('close', 'Close the form (Esc)', on.close)),
       h('div', { class: 'form-find' }, this.find, this.found), this.list);
   }
 
   get isOpen() {
     return !this.element.hidden;
+  }
+
+  /** Gives the form the whole width, or leaves the rows beside it. @param {boolean} [whole] */
+  widen(whole = !this.element.classList.contains('whole')) {
+    this.element.classList.toggle('whole', whole);
+    this.wide.setAttribute('aria-pressed', String(whole));
+  }
+
+  /** Number of the row among all. @param {number} row */
+  #titleOf(row) {
+    if (row < 0) return 'No row';
+    const number = this.#edit ? this.#edit.number : String(row + 1);
+    if (!number) return 'New row';
+    const { model } = this.#grid;
+    /** @type {any} */
+    const { pager } = model.result;
+    const all = (pager?.rowCount ?? model.rowCount).toLocaleString('en');
+    return `Row ${Number(number).toLocaleString('en')} of ${all}${model.goesOn ? '+' : ''}`;
   }
 
   /** Shows the active row. */
@@ -61,8 +81,7 @@ export class RowForm {
     this.#row = row;
     this.element.hidden = false;
     this.#edit = row < 0 ? null : this.#on.edit(row);
-    const number = this.#edit ? this.#edit.number : String(row + 1);
-    this.title.textContent = row < 0 ? 'No row' : number ? `Row ${Number(number).toLocaleString('en')}` : 'New row';
+    this.title.textContent = this.#titleOf(row);
     this.facts.textContent = this.#edit?.state ?? '';
     this.facts.classList.toggle('bad', Boolean(this.#edit?.error));
     this.#list();
@@ -122,8 +141,12 @@ export class RowForm {
 
   /** @returns {Line} */
   #line(column) {
-    const { columns, types } = this.#grid.model.result;
-    const name = h('label', { class: 'form-name', for: `form-${(serial += 1)}` }, h('b', { text: columns[column] }), h('span', { class: 'dim', text: (types[column] ?? '').toLowerCase() }));
+    /** @type {any} */
+    const { result } = this.#grid.model;
+    const { columns, types } = result;
+    const { type, comment } = result.describe?.(column) ?? { type: (types[column] ?? '').toLowerCase(), comment: '' };
+    const name = h('label', { class: 'form-name', for: `form-${(serial += 1)}`, title: [columns[column], type, comment].filter(Boolean).join('\n') },
+      h('b', { text: columns[column] }), h('span', { class: 'dim', text: type }), comment && h('span', { class: 'dim form-comment', text: comment }));
     const body = h('div', { class: 'form-value' });
     const note = h('p', { class: 'form-note', id: `form-${serial}-note`, hidden: true });
     const line = { column, element: h('div', { class: 'form-line', data: { column } }, name, body, note), name, body, note, mode: '', control: null, shown: '' };
@@ -230,8 +253,9 @@ export class RowForm {
     else if (ctrl && key === 's' && this.#edit) { this.commit(); this.#edit.review(); }
     else if (ctrl && key === '0' && line && this.#edit) this.#edit.setNull(line.column);
     else if (ctrl && key === 'Backspace' && line && this.#edit && !this.#typed) this.#edit.setDefault(line.column);
-    else if (ctrl && key === 'z' && this.#edit && !this.#typed) {
-      this.#edit.undo();
+    else if (ctrl && (key === 'y' || key.toLowerCase() === 'z') && this.#edit && !this.#typed) {
+      if (key === 'z') this.#edit.undo();
+      else this.#edit.redo();
       line?.control?.focus();
     }
     else if (key === 'Enter' && !ctrl && !altKey && target instanceof HTMLInputElement && line) this.#go(line, shiftKey ? -1 : 1);

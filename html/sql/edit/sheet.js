@@ -8,6 +8,10 @@ import { MOST_PENDING } from '../core/pending.js';
 import { Changes, Default } from './changes.js';
 import { fieldOf, initialOf, read, refusal } from './fields.js';
 
+/** Types of numbers with digits behind a point, and a number that has a comma there. */
+const FRACTIONAL = /^(?:decimal|numeric|float|double)$/;
+const DECIMAL_COMMA = /^\s*[+-]?\d*,\d+(?:e[+-]?\d+)?\s*$/i;
+
 /** Characters of a value told as what it was. */
 const TOLD = 60;
 
@@ -112,8 +116,8 @@ export class Sheet {
    * in the rows of the table, which stand below it by chance.
    * @param {{place: number, column: number, value: any}[]} spots
    * @param {{typed: boolean, asNew: boolean}} how `typed`: values are texts to be read; `asNew`: all become new rows
-   * @returns {{cells: {target: Target, column: string, value: any}[], rows: Map<string, any>[], beyond: Map<string, any>[], left: number}}
-   *   `beyond`: rows behind the last one, which could become new ones; `left`: cells that are in neither `cells` nor `rows`
+   * @returns {{cells: {target: Target, column: string, value: any}[], rows: Map<string, any>[], beyond: Map<string, any>[], left: number, hasCommas: boolean}}
+   *   `hasCommas`: decimal commas were read as points; `beyond`: rows behind the last one, which could become new ones; `left`: cells that are in neither `cells` nor `rows`
    */
   pasted(spots, { typed, asNew }) {
     const { rows: shown } = /** @type {Shown} */ (this.shown);
@@ -122,19 +126,22 @@ export class Sheet {
     const rows = new Map();
     const beyond = new Map();
     const cells = [];
+    let hasCommas = false;
     for (const { place, column, value } of spots) {
       const field = this.table.fields[column];
       const fresh = asNew || (intoNew && !isInsert(place)) ? rows : place >= shown.length && shown.pager.ended ? beyond : null;
       const target = fresh ? null : this.target(place);
       // A number that the server counts is not copied from one row to another.
       if (!field || refusal(field, value) || (fresh ? !typed && field.auto : !target)) continue;
-      const put = typed && typeof value === 'string' ? read(field, value).value : value;
+      const isComma = typed && FRACTIONAL.test(field.base) && DECIMAL_COMMA.test(value);
+      hasCommas ||= isComma;
+      const put = typed && typeof value === 'string' ? read(field, isComma ? value.replace(',', '.') : value).value : value;
       if (target) cells.push({ target, column: field.name, value: put });
       else fresh?.set(place, (fresh.get(place) ?? new Map()).set(field.name, put));
     }
     const taken = [...rows.values()].reduce((sum, { size }) => sum + size, cells.length);
     const whole = (list) => [...list.values()].map((set) => new Map([...this.initial(), ...set]));
-    return { cells, rows: whole(rows), beyond: whole(beyond), left: spots.length - taken };
+    return { cells, rows: whole(rows), beyond: whole(beyond), left: spots.length - taken, hasCommas };
   }
 
   /** Values of a new row from the start: those that the filters ask for. @returns {Map<string, any>} */

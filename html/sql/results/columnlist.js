@@ -57,8 +57,16 @@ class ColumnList {
     const all = sequence(this.#layout);
     if (!needle) return all;
     const names = this.#names;
-    const rank = (column) => [names[column].toLowerCase()].map((name) => (name === needle ? 0 : name.startsWith(needle) ? 1 : 2))[0];
-    return all.filter((column) => names[column].toLowerCase().includes(needle)).sort((a, b) => rank(a) - rank(b));
+    const isFound = (column) => [names[column], this.#about(column).comment].some((text) => text.toLowerCase().includes(needle));
+    const rank = (column) => [names[column].toLowerCase()].map((name) => (name === needle ? 0 : name.startsWith(needle) ? 1 : name.includes(needle) ? 2 : 3))[0];
+    return all.filter(isFound).sort((a, b) => rank(a) - rank(b));
+  }
+
+  /** Whole type and comment of a column, as far as they are known. @param {number} column @returns {{type: string, comment: string}} */
+  #about(column) {
+    /** @type {any} */
+    const { result } = this.#grid.model;
+    return result.describe?.(column) ?? { type: (result.types[column] ?? '').toLowerCase(), comment: '' };
   }
 
   #draw() {
@@ -76,7 +84,8 @@ class ColumnList {
     if (part) this.#focus(this.#current, part);
     else if (!isSearch) query(this.list, `[data-column="${this.#current}"]`)?.scrollIntoView({ block: 'nearest' });
     const total = this.#names.length;
-    const visible = hidden.length ? `${total - hidden.length} of ${total} columns are visible` : `${total} ${total === 1 ? 'column' : 'columns'}`;
+    const narrowed = isSearch ? `${found.length} of ${total} columns` : `${total} ${total === 1 ? 'column' : 'columns'}`;
+    const visible = hidden.length && !isSearch ? `${total - hidden.length} of ${total} columns are visible` : narrowed;
     const cut = found.length > MOST_LISTED ? `. The first ${MOST_LISTED} are listed: type to find the others` : '';
     const narrow = model.stuck < model.frozen ? `. Only ${model.stuck} of ${model.frozen} frozen columns fit this window` : '';
     this.figures.textContent = isSearch && !found.length ? `No column is named like “${this.find.value.trim()}”` : `${visible}${narrow}${cut}`;
@@ -97,11 +106,12 @@ class ColumnList {
     const isCurrent = column === this.#current;
     const tabindex = isCurrent ? 0 : -1;
     const isFrozen = ahead.has(column);
+    const { type, comment } = this.#about(column);
     const box = h('input', { type: 'checkbox', 'aria-label': `Show ${name}`, tabindex, data: { part: 'show' }, on: { change: () => this.#toggle(column, box.checked) } });
     box.checked = !away.has(column);
-    const go = h('button', { type: 'button', class: 'column-name', tabindex, title: `Go to ${name}`, data: { part: 'go' }, on: { click: () => this.#go(column) } },
-      h('span', { text: name }), h('span', { class: 'dim', text: (this.#grid.model.result.types[column] ?? '').toLowerCase() }));
-    const pin = iconButton('pin', `Freeze ${name}`, () => this.#arrange(freeze(this.#layout, [column], !isFrozen), column), { tabindex, 'aria-pressed': String(isFrozen), data: { part: 'pin' } });
+    const go = h('button', { type: 'button', class: 'column-name', tabindex, title: [`Go to ${name}`, type, comment].filter(Boolean).join('\n'), data: { part: 'go' }, on: { click: () => this.#go(column) } },
+      h('span', { text: name }), h('span', { class: 'dim', text: type }));
+    const pin = iconButton('freeze', `Freeze ${name}`, () => this.#arrange(freeze(this.#layout, [column], !isFrozen), column), { tabindex, 'aria-pressed': String(isFrozen), data: { part: 'pin' } });
     const handle = h('span', { class: 'column-handle', 'aria-hidden': 'true', title: 'Drag to move (Alt+↑, Alt+↓)', on: { pointerdown: (event) => this.#drag(event, column) } }, icon('menu'));
     return h('li', { data: { column }, class: away.has(column) ? 'away' : null }, handle, h('label', { class: 'column-box' }, box), go, pin);
   }

@@ -14,6 +14,9 @@ import { ResultView } from './resultview.js';
 /** Columns listed at once to match rows by. */
 const MOST_LISTED = 300;
 
+/** Rows of a table that are loaded to be compared, at most. */
+const MOST_ROWS = 100_000;
+
 /** Characters of a value that are told as the other one. */
 const TOLD = 60;
 
@@ -23,7 +26,10 @@ const SIGNS = { changed: '≠', only: '+', gap: '−' };
 /** Rows as they were when the comparison began. */
 class Side extends ResultSet {
   title = '';
-  note = '';
+  /** Sentences about what is compared of it. @type {string[]} */ remarks = [];
+  /** True if it has further rows, which are not compared. */
+  isPart = false;
+  /** Loads all rows of a table, up to a number. @type {((most: number, signal: AbortSignal) => Promise<any[][]|null>)|null} */ whole = null;
   /** @type {Uint32Array|null} */ order = null;
   /** @type {{column: number, descending: boolean}[]} */ sortKeys = [];
 
@@ -46,8 +52,10 @@ export function sideOf({ grid: { model } }, title) {
   const rows = pager ? pager.loaded : result.rows;
   const count = rows.length.toLocaleString('en');
   const isPart = pager ? !(pager.ended && pager.held === pager.rowCount) : truncated || cancelled;
-  const note = [isPart && `of ${title} only ${pager ? `the ${count} loaded rows` : `the first ${count} rows`} are compared`, model.test && `all rows of ${title} are compared, also those that Find hides`, result.edits?.size > 0 && `changes of ${title} that are not applied do not count`].filter(Boolean).join('; ');
-  return Object.assign(new Side(), { title, note, columns, types, rows, count: rows.length, sql, db, order: pager ? null : model.order, sortKeys: pager ? [] : model.sortKeys });
+  const remarks = [model.test && `All rows of ${title} are compared, also those that Find hides`, result.edits?.size > 0 && `Changes of ${title} that are not applied do not count`].filter(Boolean);
+  if (isPart) remarks.unshift(pager ? `Of ${title} only the ${count} loaded rows are compared` : `Of ${title} only the first ${count} rows are compared; run it with a higher row limit for more`);
+  const whole = pager && isPart ? (most, signal) => result.every(most, signal) : null;
+  return Object.assign(new Side(), { title, remarks, isPart, whole, columns, types, rows, count: rows.length, sql, db, order: pager ? null : model.order, sortKeys: pager ? [] : model.sortKeys });
 }
 
 /** The content of the tab. */
@@ -83,8 +91,9 @@ export class Comparison {
     this.summary = h('span', { class: 'compare-summary', role: 'status', text: 'Comparing …' });
     this.reached = h('span', { class: 'find-count dim', 'aria-live': 'polite' });
     this.note = h('p', { class: 'compare-note dim', hidden: true });
+    this.more = h('button', { type: 'button', class: 'button small', text: 'Load all and compare', hidden: !sides.some(({ whole }) => whole), on: { click: () => this.#loadAll() } });
     this.element = h('div', { class: 'compare', on: { keydown: (event) => this.#onKey(event), focusin: (event) => this.#onFocus(event) } },
-      h('div', { class: 'compare-bar' }, this.summary, this.by,
+      h('div', { class: 'compare-bar' }, this.summary, this.by, this.more,
         h('label', { class: 'check' }, this.only, h('span', { text: 'Only differences' })),
         h('span', { class: 'compare-steps' }, this.reached,
           iconButton('chevron-up', 'Previous difference (Shift+F7)', () => this.step(-1)), iconButton('chevron-down', 'Next difference (F7)', () => this.step(1)))),
@@ -190,6 +199,32 @@ export class Comparison {
     }
   }
 
+  /** Loads the rest of tables, and compares again. */
+  async #loadAll() {
+    const { notify, announce } = this.#deps;
+    const { signal } = this.#abort;
+    this.more.disabled = true;
+    this.summary.textContent = 'Loading …';
+    try {
+      for (const side of this.#sides) {
+        const rows = await side.whole?.(MOST_ROWS, signal);
+        if (rows === null) notify(`${side.title} has more than ${MOST_ROWS.toLocaleString('en')} rows. Filter both tables, and compare part by part.`, 'warn');
+        if (!rows) continue;
+        Object.assign(side, { rows, count: rows.length, isPart: false, whole: null });
+        side.remarks.shift();
+      }
+      this.more.hidden = !this.#sides.some(({ whole }) => whole);
+      await this.#begin();
+      announce(this.summary.textContent ?? '');
+    } catch (cause) {
+      if (signal.aborted) return;
+      this.#tell();
+      notify(`Not all rows were loaded: ${cause.message}`, 'bad');
+    } finally {
+      this.more.disabled = false;
+    }
+  }
+
   /** The key of the table that a side is of, where its columns are compared. @param {Side} side @returns {Promise<number[]>} */
   async #keyOf(side) {
     const origin = originOf(side);
@@ -247,16 +282,17 @@ export class Comparison {
     const [left, right] = this.#sides;
     const figure = (count, text) => count > 0 && `${count.toLocaleString('en')} ${text}`;
     const text = [figure(changed, 'changed'), figure(leftOnly, `only in ${left.title}`), figure(rightOnly, `only in ${right.title}`)].filter(Boolean).join(', ');
-    this.summary.textContent = this.#pairs.length ? text || 'No differences' : `No column is in both: nothing is compared${text && ` (${text})`}`;
+    const none = this.#sides.some(({ isPart }) => isPart) ? `No differences in the ${left.rows.length.toLocaleString('en')} rows compared` : 'No differences';
+    this.summary.textContent = this.#pairs.length ? text || none : `No column is in both: nothing is compared${text && ` (${text})`}`;
     const names = this.#key.map((i) => this.#pairs[i].name).join(', ');
     fill(this.by, icon('key'), names ? `Matched by ${names}` : 'Matched by position');
     const alone = (side, i) => side.columns.filter((_, column) => !this.#pairs.some((pair) => (i === 0 ? pair.left : pair.right) === column));
     const notes = [
-      ...this.#sides.map(({ note }) => note),
-      ...this.#sides.map((side, i) => { const list = alone(side, i); return list.length ? `not compared, only in ${side.title}: ${list.slice(0, 8).join(', ')}${list.length > 8 ? ' …' : ''}` : ''; }),
+      ...this.#sides.flatMap(({ remarks }) => remarks),
+      ...this.#sides.map((side, i) => { const list = alone(side, i); return list.length ? `Not compared, only in ${side.title}: ${list.slice(0, 8).join(', ')}${list.length > 8 ? ' …' : ''}` : ''; }),
       repeated > 0 && `${repeated.toLocaleString('en')} ${repeated === 1 ? 'row has' : 'rows have'} the key of another row: these are matched in their order`,
     ].filter(Boolean).join('. ');
-    this.note.textContent = notes && `${notes[0].toUpperCase()}${notes.slice(1)}.`;
+    this.note.textContent = notes && `${notes}.`;
     this.note.hidden = notes === '';
     this.reached.textContent = '';
     for (const button of queryAll(this.element, '.compare-steps button')) button.toggleAttribute('disabled', differing.length === 0);

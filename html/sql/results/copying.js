@@ -38,7 +38,7 @@ export class Copying {
     event.preventDefault();
     if (!model.holds(area)) return this.#tellNotHeld();
     if (cells(area) > AT_ONCE) this.copy('tsv', area, false);
-    else event.clipboardData?.setData('text/plain', [...FORMATS.tsv.write(model.tableOf(area))].join(''));
+    else event.clipboardData?.setData('text/plain', [...FORMATS.tsv.write({ ...model.tableOf(area), decimal: decimal() })].join(''));
     if (cells(area) <= AT_ONCE) this.#notify(`Copied ${describe(area)}`, 'good');
   }
 
@@ -50,17 +50,17 @@ export class Copying {
   async copy(format, area, header) {
     const { model } = this.#grid;
     if (!model.holds(area)) return this.#tellNotHeld();
-    const table = { ...model.tableOf(area), ...csvSigns(), header, name: sourceTable(model.result.sql) ?? undefined };
+    const table = { ...model.tableOf(area), ...csvSigns(), decimal: decimal(), header, name: sourceTable(model.result.sql) ?? undefined };
     const written = async () => {
       // Only these ask what the columns are.
-      const details = format === 'insert' || format === 'json' ? await detailsOf(model.result, this.#schemaOf) : {};
+      const details = /json|insert|update/.test(format) ? await detailsOf(model.result, this.#schemaOf) : {};
       return writeTable(format, { ...table, ...details });
     };
     try {
       const length = await copyPieces(written());
       this.#notify(`Copied ${describe(area)} as ${FORMATS[format].label}, ${length.toLocaleString('en')} characters`, 'good');
     } catch (cause) {
-      this.#notify(`Not copied: ${cause.message}. Select fewer rows, or use Export`, 'bad');
+      this.#notify(`Not copied: ${cause.message}${format === 'update' ? '' : '. Select fewer rows, or use Export'}`, 'bad');
     }
   }
 
@@ -84,11 +84,13 @@ export class Copying {
 
   #panel(close) {
     const areas = this.#areas;
-    const { delimiter, decimal } = csvSigns();
+    const { delimiter } = csvSigns();
     const single = areas.length === 3 && cells(areas[0].area) === 1;
     let chosen = areas.length === 1 || single ? areas[areas.length - 1] : areas[0];
     const header = h('input', { type: 'checkbox', on: { change: () => writePreference('copyHeader', header.checked) } });
     header.checked = readPreference('copyHeader', true);
+    const comma = h('input', { type: 'checkbox', on: { change: () => writePreference('copyComma', comma.checked) } });
+    comma.checked = decimal() === ',';
     const radios = areas.map((choice) => {
       const radio = h('input', { type: 'radio', name: 'copy-area', on: { change: () => (chosen = choice) } });
       radio.checked = choice === chosen;
@@ -101,7 +103,8 @@ export class Copying {
     return [
       h('fieldset', {}, h('legend', { text: 'Copy' }), radios),
       h('label', { class: 'check' }, header, h('span', { text: 'With column names (TSV, CSV)' })),
-      ...(delimiter === ',' ? [] : [h('p', { class: 'dim', text: `CSV: delimiter ${delimiter}${decimal === ',' ? ' and decimal comma' : ''}, as chosen in Export` })]),
+      h('label', { class: 'check' }, comma, h('span', { text: 'Decimal comma (TSV, CSV)' })),
+      ...(delimiter === ',' ? [] : [h('p', { class: 'dim', text: `CSV: delimiter ${delimiter}${decimal() === ',' ? ' and decimal comma' : ''}, as chosen in Export` })]),
       h('div', { class: 'panel-buttons' }, formats),
     ];
   }
@@ -128,6 +131,9 @@ export class Copying {
     ]);
   }
 }
+
+/** Decimal sign of copies: that of exports, unless another one was chosen. @returns {'.'|','} */
+const decimal = () => (readPreference('copyComma', csvSigns().decimal === ',') ? ',' : '.');
 
 const cells = ({ top, bottom, columns }) => Math.max(0, bottom - top + 1) * columns.length;
 

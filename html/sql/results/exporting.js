@@ -94,7 +94,7 @@ class ExportForm {
     this.buttons = h('div', { class: 'export-buttons' });
     this.element = h('div', { class: 'export' },
       h('fieldset', {}, h('legend', { text: 'Rows' }),
-        this.#label(this.all, 'All rows', 'runs the statement again without a limit and streams every row'),
+        this.#label(this.all, result.source?.where ? 'All rows that match' : 'All rows', 'runs the statement again without a limit and streams every row'),
         this.#model.holds(this.#model.everything) && this.#label(this.shown, rowCount === 1 ? 'The row shown' : `The ${rowCount.toLocaleString('en')} rows shown`, 'in this order')),
       this.columnsLine, this.warning,
       h('label', { class: 'export-line' }, h('span', { text: 'Format' }), this.format),
@@ -159,7 +159,7 @@ class ExportForm {
     const formats = this.all.checked ? SERVER_FORMATS : FORMATS;
     if (this.formats !== formats) {
       this.formats = formats;
-      fill(this.format, Object.entries(formats).map(([value, { label }]) => h('option', { value, text: label })));
+      fill(this.format, Object.entries(formats).filter(([, { extension }]) => extension).map(([value, { label }]) => h('option', { value, text: label })));
       this.format.value = 'csv';
     }
     const csv = this.format.value === 'csv';

@@ -109,12 +109,13 @@ export class Grid {
   grew(renew = true) {
     const { model } = this;
     const { width } = model;
+    const isFocused = this.element.contains(document.activeElement);
     const first = model.columnAt(this.element.scrollLeft + model.stuckWidth);
     const left = model.left(first);
     model.grew();
     this.empty.hidden = model.rowCount > 0;
     this.element.setAttribute('aria-rowcount', String(model.rowCount + 1));
-    if (model.active.row < 0 && this.element.contains(document.activeElement)) model.active.row = -1;
+    if (model.active.row < 0 && isFocused) model.active.row = -1;
     else model.active = model.clamp({ row: Math.max(0, model.active.row), column: model.active.column });
     model.anchor = model.clamp(model.anchor);
     this.#resized();
@@ -122,7 +123,10 @@ export class Grid {
     if (this.element.scrollLeft > 0) this.element.scrollLeft += model.left(first) - left;
     if (renew || width !== model.width) {
       for (const row of this.#rows.values()) row.number.style.width = `${model.numberWidth}px`;
-      return this.render(true);
+      this.render(true);
+      // The element with the focus went, or shows another row.
+      if (isFocused && !document.activeElement?.closest('.grid-header, .grid-cell.active')) this.focus();
+      return undefined;
     }
     this.render();
     for (const [place, row] of this.#rows) if (row.awaited && model.row(place)) this.#fillRow(place, row, new Set(row.cells.keys()), false, true);
@@ -364,7 +368,8 @@ export class Grid {
     const key = sortKeys[at];
     this.#placeCell(header, column);
     header.classList.toggle('numeric', kinds[column] === 'number');
-    header.title = `${result.columns[column]}\n${result.types[column] ?? ''}`;
+    const { type = result.types[column] ?? '', comment = '' } = /** @type {any} */ (result).describe?.(column) ?? {};
+    header.title = [result.columns[column], type, comment].filter(Boolean).join('\n');
     if (key) header.setAttribute('aria-sort', key.descending ? 'descending' : 'ascending');
     else header.removeAttribute('aria-sort');
     const sign = key ? `${key.descending ? '▼' : '▲'}${sortKeys.length > 1 ? at + 1 : ''}` : '';

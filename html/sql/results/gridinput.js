@@ -36,9 +36,7 @@ const isMenuKey = ({ key, shiftKey }) => (key === 'F10' && shiftKey) || key === 
 function onKey(grid, event) {
   if (event.isComposing) return;
   const { active } = grid.model;
-  const isJump = command(event) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === 'g';
-  if (isJump) grid.openColumns();
-  const handled = isJump || (active.row < 0 ? onHeaderKey(grid, event, active.column) : onCellKey(grid, event, active));
+  const handled = active.row < 0 ? onHeaderKey(grid, event, active.column) : onCellKey(grid, event, active);
   if (handled || moveByKey(grid, event, active)) {
     event.preventDefault();
     event.stopPropagation();
@@ -54,7 +52,7 @@ function onHeaderKey(grid, event, column) {
   else if (event.altKey && event.key === 'Enter') grid.fitColumn(column);
   else if (event.key === 'Enter' || (event.key === ' ' && !command(event))) grid.sortBy(column, event.shiftKey);
   else if (event.key === ' ') grid.moveTo({ row: -1, column }, { span: 'columns' });
-  else return false;
+  else return grid.options.onKey?.(event, grid.model.active);
   return true;
 }
 
@@ -229,7 +227,7 @@ function startResize(grid, event, column) {
 
 function onClick(grid, event) {
   const part = partAt(grid, event);
-  if (!part) return;
+  if (!part) return grid.focus();
   const { kind, row, column } = part;
   if (kind === 'corner') grid.moveTo(grid.model.active, { span: 'all', focus: true });
   if (kind === 'header') onHeaderClick(grid, event, column);

@@ -40,7 +40,7 @@ export function openHeaderMenu(grid, header, column, on) {
     null,
     { label: chosen.length > 1 ? `Hide ${chosen.length} columns` : 'Hide', icon: 'close', disabled: slots.length === 1, run: () => grid.arrange(hide(layout, chosen)) },
     layout.hidden.length > 0 && { label: `Show ${layout.hidden.length === 1 ? 'the hidden column' : `${layout.hidden.length} hidden columns`}`, run: () => grid.show(layout.hidden) },
-    !isEdge && slots.length > 1 && { label: 'Freeze up to here', icon: 'pin', run: () => grid.arrange(freezeUpTo(layout, column)) },
+    !isEdge && slots.length > 1 && { label: 'Freeze up to here', icon: 'freeze', run: () => grid.arrange(freezeUpTo(layout, column)) },
     layout.frozen.length > 0 && { label: 'Unfreeze columns', run: () => grid.arrange({ ...layout, frozen: [] }) },
     { label: 'Move left', icon: 'chevron-left', key: 'Shift+Alt+←', disabled: slot === 0, run: () => move(-1) },
     { label: 'Move right', icon: 'chevron-right', key: 'Shift+Alt+→', disabled: slot === slots.length - 1, run: () => move(1) },

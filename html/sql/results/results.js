@@ -66,6 +66,7 @@ export function createResults(host, deps) {
     get unsaved() { return area.unsaved(); },
     unsavedIn: (id) => area.unsavedIn(`other-${id}`),
     places: () => area.places(),
+    get front() { return area.front; },
     pending: () => area.pending(),
     destroy: () => area.destroy(),
   };
@@ -113,9 +114,15 @@ class ResultArea {
     this.busy = h('div', { class: 'results-busy', hidden: true });
     this.line = new StatusLine({ toWarnings: () => this.tabs.activate('messages'), toExport: () => this.#export() });
     this.element = h('div', { class: 'results' },
-      h('div', { class: 'results-bar' }, this.tabs.list, this.tools), this.busy, this.tabs.panels,
+      h('div', { class: 'results-bar' }, this.tabs.list, this.tabs.all, this.tools), this.busy, this.tabs.panels,
       this.line.element);
-    this.element.addEventListener('open-columns', () => this.#view?.openColumns?.(query(this.tools, '[data-tool="column"]'), true));
+    const openColumns = () => this.#view?.openColumns?.(query(this.tools, '[data-tool="column"]'), true);
+    this.element.addEventListener('open-columns', openColumns);
+    this.element.addEventListener('keydown', (event) => {
+      if (event.key.toLowerCase() !== 'g' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey || !this.#view?.grid) return;
+      event.preventDefault();
+      openColumns();
+    });
     this.element.addEventListener('selected', () => this.#sum());
     this.#host.append(this.element);
     this.tabs.add('home', { title: 'Results', element: this.#deps.welcome(), rank: RANK.result });
@@ -305,7 +312,7 @@ class ResultArea {
 
   async #showPlan(run, result) {
     if (!result.columns.some((name) => PLAN_COLUMNS.test(name))) return;
-    const module = await this.#load(import('./planview.js'));
+    const [module] = await this.#load(Promise.all([import('./planview.js'), loadStyle(new URL('./plan.css', import.meta.url))])) ?? [];
     const nodes = module?.planOf(result);
     if (!module || !nodes || !this.#isCurrent(run)) return;
     const element = h('div', { class: 'plan', tabindex: 0, role: 'region', 'aria-label': 'Plan' });
@@ -320,7 +327,7 @@ class ResultArea {
   }
 
   async #showChart() {
-    const module = this.chart ? null : await this.#load(import('./chartview.js'));
+    const [module] = this.chart ? [] : await this.#load(Promise.all([import('./chartview.js'), loadStyle(new URL('./chart.css', import.meta.url))])) ?? [];
     if (this.#ended) return;
     if (!this.chart && module) {
       this.chart = new module.ChartView();
@@ -448,6 +455,11 @@ class ResultArea {
   /** Tables that the data tabs show. @returns {any[]} */
   places() {
     return [...this.#views.values()].flatMap(({ place }) => (place ? [place] : []));
+  }
+
+  /** The data tab in front; the empty text where it is another tab. */
+  get front() {
+    return /^other-(data:.+)/.exec(this.tabs.active ?? '')?.[1] ?? '';
   }
 
   /** Changes of rows that are not applied, by data tab. @returns {Omit<import('../core/pending.js').Pending, 'tab'>[]} */

@@ -13,6 +13,9 @@ import { ViewerPane } from './viewerpane.js';
 /** Bounds of the viewer's width, in pixels, and the step of a key press. */
 const WIDTH = { least: 220, first: 380, step: 24 };
 
+/** Style of the list of columns and of their statistics. */
+const COLUMNS = new URL('./columns.css', import.meta.url);
+
 /** The content of a result's tab. */
 export class ResultView {
   #notify;
@@ -177,7 +180,7 @@ export class ResultView {
 
   /** The list of all columns. @param {HTMLElement} button under which it opens @param {boolean} [byKey] whether the grid gets the focus back */
   async openColumns(button, byKey = false) {
-    const module = await this.#load(import('./columnlist.js'));
+    const [module] = await this.#load(Promise.all([import('./columnlist.js'), loadStyle(COLUMNS)])) ?? [];
     module?.openColumnList(button, this.grid, this.#announce, byKey ? this.grid : button);
   }
 
@@ -188,7 +191,7 @@ export class ResultView {
   }
 
   async #facts(column) {
-    const module = await this.#load(import('./columnfacts.js'));
+    const [module] = await this.#load(Promise.all([import('./columnfacts.js'), loadStyle(COLUMNS)])) ?? [];
     module?.openFacts(this.grid.model, column);
   }
 
@@ -269,6 +272,7 @@ export class ResultView {
       event.preventDefault();
       this.#setWidth((this.#form?.isOpen ? this.#form : this.viewer).element.offsetWidth + by);
     });
+    element.addEventListener('dblclick', () => { if (this.#form?.isOpen) this.#form.widen(); });
     element.addEventListener('pointerdown', (event) => {
       event.preventDefault();
       element.setPointerCapture(event.pointerId);
@@ -280,10 +284,11 @@ export class ResultView {
   }
 
   #setWidth(width) {
-    const most = Math.max(WIDTH.least, (this.element.clientWidth || innerWidth) - 160);
+    const most = Math.max(WIDTH.least, (this.element.clientWidth || innerWidth) - (this.#form?.isOpen ? 5 : 160));
     const chosen = Math.round(Math.min(Math.max(WIDTH.least, width), most));
     this.viewer.element.style.width = `${chosen}px`;
     if (this.#form) this.#form.element.style.width = `${chosen}px`;
+    this.#form?.widen(false);
     this.splitter.setAttribute('aria-valuenow', String(chosen));
     writePreference('viewerWidth', chosen);
   }

@@ -3,8 +3,12 @@
  * @module
  */
 
-import { h, icon as iconOf } from '../../common/dom.js';
+import { h, icon as iconOf, iconButton } from '../../common/dom.js';
+import { openMenu } from '../../common/menu.js';
 import { Panes } from './panes.js';
+
+/** Tabs from which on those that do not fit are listed, too. */
+const FEW = 5;
 
 let serial = 0;
 
@@ -28,12 +32,15 @@ export class Tabs {
   #serial = 0;
   #prefix = `results-${(serial += 1)}`;
   #panes = new Panes();
+  #sizes = new ResizeObserver(() => this.#fit());
 
   /** @param {(id: string|null) => void} onChange gets the id of the tab shown */
   constructor(onChange) {
     this.#onChange = onChange;
     this.active = null;
     this.list = h('div', { class: 'results-tabs', role: 'tablist', 'aria-label': 'Results', on: { keydown: (event) => this.#onKey(event) } });
+    this.all = iconButton('chevron-down', 'All results', () => this.#openAll(), { 'aria-haspopup': 'menu', hidden: true });
+    this.#sizes.observe(this.list);
     this.panels = h('div', { class: 'results-panels', on: { focusin: (event) => this.#onFocus(event) } });
   }
 
@@ -68,6 +75,7 @@ export class Tabs {
     const panel = h('div', { class: 'results-panel', role: 'tabpanel', id: names.panel, 'aria-labelledby': names.tab, hidden: true, data: { title } }, element);
     this.list.insertBefore(holder, successor?.holder ?? null);
     this.panels.append(panel);
+    this.#sizes.observe(holder);
     this.#tabs.set(id, { id, button, panel, holder, rank, closable, onShow, onClose, mayClose });
     if (wasActive || this.active === null) this.activate(id);
   }
@@ -129,9 +137,23 @@ export class Tabs {
     this.#panes.show(id, this.active);
     this.active = id;
     this.#draw();
-    chosen.holder.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     chosen.onShow?.();
     this.#onChange(id);
+    this.#fit();
+  }
+
+  /** Keeps the tab that is shown whole in sight, and offers a list where not all fit. */
+  #fit() {
+    const { list, all } = this;
+    // A few are quickly scrolled to, and a phone has no room for the button.
+    all.hidden = this.#tabs.size < FEW || list.scrollWidth <= list.clientWidth + all.offsetWidth;
+    this.#tabs.get(this.active ?? '')?.holder.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }
+
+  #openAll() {
+    openMenu(this.all, this.#ordered().map(({ id, button, panel }) => ({
+      label: panel.dataset.title ?? '', icon: id === this.active ? 'check' : '', run: () => { this.activate(id); button.focus(); },
+    })));
   }
 
   #draw() {

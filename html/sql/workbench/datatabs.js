@@ -14,6 +14,10 @@ const MOST = 12;
 /** Opens them. */
 export class DataTabs {
   #bench;
+  /** Tabs with kept changes that nobody has looked at; the notice about them goes with the last one. */
+  kept = 0;
+  /** @type {HTMLElement|undefined} */ notice;
+  /** The tab that is being loaded. @type {Promise<any>|undefined} */ loading;
 
   /**
    * @param {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, settings: Settings, readOnly: boolean,
@@ -69,14 +73,21 @@ export class DataTabs {
     const { db, table } = kept;
     const unsaved = pendingText(tables);
     let begun = false;
+    let isNew = tables.length > 0;
+    if (isNew) this.kept += 1;
+    const seen = () => {
+      if (isNew && (this.kept -= 1) === 0) this.notice?.remove();
+      isNew = false;
+    };
     const load = async () => {
       if (begun) return;
       begun = true;
-      await this.open(results, db, table, kept, tables);
+      seen();
+      await (this.loading = this.open(results, db, table, kept, tables));
       begun = false;
     };
     const view = { place: kept, unsaved, pending: tables.length ? [{ db, table, tables }] : [] };
-    results.openTab(`data:${db}.${table}`, `${table} data${unsaved ? ' •' : ''}`, h('div', { class: 'data' }), { icon: 'rows', quiet: true, view, mayClose: () => mayLose(unsaved), onShow: load, onClose: () => this.#bench.keeping.soon() });
+    results.openTab(`data:${db}.${table}`, `${table} data${unsaved ? ' •' : ''}`, h('div', { class: 'data' }), { icon: 'rows', quiet: true, view, mayClose: () => mayLose(unsaved), onShow: load, onClose: () => { seen(); this.#bench.keeping.soon(); } });
   }
 }
 

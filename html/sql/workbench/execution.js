@@ -75,7 +75,7 @@ export class Execution {
    * @returns {Promise<RunEnd|void>} undefined where nothing was sent
    */
   async run(tab, statements, { plan = false, confirmed = false } = {}) {
-    if (tab.run) return notify('This tab is already running. Cancel it first, or use another tab.', 'warn');
+    if (tab.run) return void notify('This tab is already running. Cancel it first, or use another tab.', 'warn');
     if (!statements.length) return this.#nothingToRun(tab);
     tab.showMessage(null);
     tab.editor.mark([]);

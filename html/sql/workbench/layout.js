@@ -23,7 +23,11 @@ export class Layout {
     splitter(byId('split-sidebar'), { vertical: true, value: () => byId('sidebar').offsetWidth, set: (px, done) => this.#setSidebar(px, done), reset: () => this.#setSidebar(SIDEBAR.normal, true) });
     splitter(byId('split-editor'), {
       vertical: false, value: () => byId('editors').offsetHeight, reset: () => this.maximise(),
-      set: (px, done) => this.#setEditor(px / this.#room(), done),
+      set: (px, done) => {
+        if (px <= 0 && this.isBare) return; // a click alone
+        this.#setBare(false);
+        this.#setEditor(px / this.#room(), done);
+      },
     });
     byId('drawer').addEventListener('click', () => this.#toggle());
     byId('scrim').addEventListener('click', () => this.closeDrawer());
@@ -31,6 +35,7 @@ export class Layout {
     NARROW.addEventListener('change', () => this.#adapt());
     this.#watchWriting();
     this.#adapt();
+    this.#setBare(settings.bare);
   }
 
   /** Notes whether the editor and its bar are used: in a low window they give way otherwise. What is pressed stays where it is until it is let go. */
@@ -80,12 +85,32 @@ export class Layout {
     this.#drawEditor(lent ? EDITOR.min : this.#settings.editorShare);
   }
 
-  /** Gives the results nearly all of the height, or the editor its share back. */
+  /** True if rows of a table are in front and have all of the height. */
+  get isBare() {
+    return this.#settings.bare && this.#looks;
+  }
+
+  get #looks() {
+    return query(byId('results'), '.tab-results:not([hidden]) > .looking') !== null;
+  }
+
+  #setBare(bare) {
+    this.#settings.bare = bare;
+    byId('main').classList.toggle('bare', bare);
+  }
+
+  /** Gives the rows of a table all of the height, other results nearly all, or the editor its share back; true where the editor is gone. */
   maximise() {
+    if (this.#looks) {
+      this.#setBare(!this.#settings.bare);
+      this.#save();
+      return this.#settings.bare;
+    }
     const { editorShare } = this.#settings;
     const isLeast = editorShare < EDITOR.min + 0.02; // a click on the splitter measures it anew
     if (!isLeast) this.#before = editorShare;
     this.#setEditor(isLeast ? this.#before : EDITOR.min, true);
+    return false;
   }
 
   #adapt() {

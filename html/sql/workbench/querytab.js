@@ -38,8 +38,8 @@ export function later(module) {
 
 /** A tab with editor and results. */
 export class QueryTab {
-  /** @param {TabHost} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number, autoName?: string}} stored */
-  constructor(app, { name, text = '', db = '', generated = false, caret = 0, autoName = '' }) {
+  /** @param {TabHost} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number, autoName?: string, front?: string}} stored */
+  constructor(app, { name, text = '', db = '', generated = false, caret = 0, autoName = '', front = '' }) {
     this.app = app;
     this.id = randomId();
     this.name = name;
@@ -63,8 +63,10 @@ export class QueryTab {
     /** @type {import('./runner.js').Progress|null} */
     this.progress = null;
     this.news = false;
+    /** The data tab that was in front before a reload, until this tab is shown. */
+    this.front = String(front);
     /** True if tables were opened in it. */
-    this.browses = false;
+    this.browses = this.front !== '';
     /** Short text for the end of the last run. */
     this.summary = '';
     /** True if a statement of the run changed what the sidebar knows. */
@@ -116,6 +118,13 @@ export class QueryTab {
       this.news = false;
       this.editor.paint();
     }
+  }
+
+  /** Shows the pane that was in front before a reload. */
+  showFront() {
+    const { front } = this;
+    this.front = '';
+    if (front) this.results.activate(front);
   }
 
   /** Opens find and replace in the editor. @param {boolean} replace */
@@ -292,7 +301,7 @@ export class QueryTab {
 
   /** State that is kept across reloads. */
   stored() {
-    return { id: this.id, name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName, data: this.results.places() };
+    return { id: this.id, name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName, data: this.results.places(), front: this.front || this.results.front };
   }
 
   /** Leaves the session to the page that is loaded next. @returns {import('./store.js').StoredSession} */

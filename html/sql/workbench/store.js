@@ -4,7 +4,7 @@ import { readHistory } from '../core/history.js';
 import { MOST_PENDING, readPending } from '../core/pending.js';
 import { errorWithoutSecrets, withoutSecrets } from '../core/secrets.js';
 
-/** @typedef {{id?: string, name: string, text: string, db: string, generated: boolean, caret: number, autoName?: string, data?: any[]}} StoredTab */
+/** @typedef {{id?: string, name: string, text: string, db: string, generated: boolean, caret: number, autoName?: string, data?: any[], front?: string}} StoredTab */
 
 /** @typedef {{session: string, used: boolean, inTransaction: boolean}} StoredSession */
 
@@ -16,7 +16,7 @@ const RELOAD_MS = 600;
 /** Limit for windows whose tabs are remembered for one server and user. */
 const MAX_WORKSPACES = 5;
 
-const DEFAULTS = { limit: 1000, stopOnError: true, confirmDanger: true, autoComplete: true, wrap: false, sidebarWidth: 264, editorShare: 0.28 };
+const DEFAULTS = { limit: 1000, stopOnError: true, confirmDanger: true, autoComplete: true, wrap: false, sidebarWidth: 264, editorShare: 0.28, bare: false };
 
 function read(key) {
   try {

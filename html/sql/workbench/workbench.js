@@ -77,7 +77,7 @@ export class Workbench {
     this.keeping.listen();
     this.server.listen();
     this.#loadCatalogue();
-    this.active.editor.area.focus();
+    if (!this.layout.isBare) this.active.editor.area.focus();
   }
 
   #restore() {
@@ -98,15 +98,21 @@ export class Workbench {
   #tellPending(pending) {
     const tables = pending.flatMap((one) => one.tables);
     const left = tables.reduce((sum, one) => sum + one.left, 0);
-    const show = () => {
+    const show = async () => {
       const tab = this.tabs.find(({ results }) => results.pending().length);
       if (!tab) return;
       this.activate(tab);
       const [{ db, table }] = tab.results.pending();
       this.#browse();
       tab.results.activate(`data:${db}.${table}`);
+      await this.data.loading;
+      tab.results.focus();
     };
-    notify(`Kept from before, and not applied: ${pendingText(tables)}.${left ? ` Files and large values were not kept: ${countText(left)}.` : ''}`, left ? 'warn' : 'info', { text: 'Show', run: show });
+    if (!left && !this.data.kept) return;
+    const told = (how, isUncertain) => { const text = pendingText(tables.filter(({ uncertain }) => Boolean(uncertain) === isUncertain)); return text && `${how}: ${text}. `; };
+    const lost = left && `Files and large values were not kept: ${countText(left)}. `;
+    const notice = notify(`${told('Kept from before, and not applied', false)}${told('Kept from before, may be applied already', true)}${lost || ''}`.trim(), left ? 'warn' : 'info', { text: 'Show', run: show });
+    if (!left) this.data.notice = notice;
   }
 
   /** Opens the first database: from a link, from the last visit, or the one given at the start. */
@@ -174,7 +180,7 @@ export class Workbench {
       moveTab: (event) => this.#moveTab(event.key === 'PageUp' ? -1 : 1),
       rename: () => this.renameTab(this.active),
       area: (event) => this.layout.nextArea(event.shiftKey ? -1 : 1, this.active),
-      maximise: () => this.layout.maximise(),
+      maximise: () => { if (this.layout.maximise()) this.active.results.focus(); },
       history: () => this.fillIns.chooseFromHistory(),
       saved: () => this.fillIns.chooseSaved(),
       saveQuery: () => this.fillIns.saveQuery(),
@@ -276,6 +282,7 @@ export class Workbench {
     if (tab !== this.active) this.active?.show(false);
     this.active = tab;
     tab.show(true);
+    tab.showFront();
     this.#lend();
     this.drawTabs();
     this.#drawDatabases();

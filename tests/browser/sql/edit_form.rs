@@ -53,8 +53,8 @@ fn click_field(client: &Client, column: usize) {
 #[track_caller]
 fn until_title(client: &Client, title: &str) {
     client.page.wait_for(&format!(
-        "eyes.first('.row-form .viewer-title')?.innerText === {}",
-        json!(title)
+        "(eyes.first('.row-form .viewer-title')?.innerText + ' of ').startsWith({})",
+        json!(format!("{title} of "))
     ));
 }
 

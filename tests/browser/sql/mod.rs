@@ -7,6 +7,7 @@ mod client;
 mod columns;
 mod completing;
 mod data;
+mod daily;
 mod dumps;
 mod edit;
 mod edit_form;

@@ -301,6 +301,34 @@ fn a_result_is_compared_with_the_loaded_rows_of_a_table() {
     // Both scroll together.
     page.eval("eyes.all('.compare .grid')[1].scrollTo({ top: 2000 })");
     page.wait_for("eyes.all('.compare .grid')[0].scrollTop === 2000");
+    // All rows of the table are loaded where that is asked for.
+    page.click("text=Load all and compare");
+    page.wait_for("eyes.first('.compare-summary').innerText === '4,950 only in item data'");
+    assert_eq!(
+        client.text(".compare-note"),
+        "All rows of item are compared, also those that Find hides."
+    );
+    assert_eq!(client.text(".compare-bar button"), "Matched by id");
+    assert!(!client.text(".compare-bar").contains("Load all"));
+}
+
+#[test]
+fn rows_that_are_not_all_compared_are_not_said_to_be_all_the_same() {
+    let client = Client::open(
+        "tools_part",
+        "CREATE TABLE item (id INT PRIMARY KEY); INSERT INTO item SELECT seq FROM seq_1_to_300",
+    );
+    client.limit(100);
+    compare(&client, "SELECT * FROM item", "SELECT id FROM item ORDER BY id");
+    assert_eq!(
+        client.text(".compare-summary"),
+        "No differences in the 100 rows compared"
+    );
+    let note = client.text(".compare-note");
+    assert!(
+        note.starts_with("Of item only the first 100 rows are compared; run it with a higher row limit for more. Of item 2 only"),
+        "{note}"
+    );
 }
 
 /// 50 ms is the aim on an idle machine; here other tests share the cores, and the clock runs while they do.
