@@ -58,7 +58,7 @@ export async function writeTable(format, table, { signal } = {}) {
   const pieces = [];
   let piece = '';
   const { write } = FORMATS[format];
-  for (const text of write === later ? (await import('./moreformats.js')).WRITERS[format](table) : write(table)) {
+  for (const text of write === later ? (await import('./moreformats.js')).WRITERS[format](table, { document, literal, quoteName }) : write(table)) {
     piece += text;
     if (piece.length >= PIECE) {
       pieces.push(piece);
@@ -129,7 +129,7 @@ function* writeJson({ columns, types, rows, nested = [] }) {
 }
 
 /** A text that is JSON, in one line and with every digit; null where it is none. @param {any} value */
-export function document(value) {
+function document(value) {
   if (typeof value !== 'string') return null;
   try {
     JSON.parse(value);

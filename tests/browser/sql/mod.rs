@@ -6,8 +6,8 @@
 mod client;
 mod columns;
 mod completing;
-mod data;
 mod daily;
+mod data;
 mod dumps;
 mod edit;
 mod edit_form;

@@ -319,7 +319,11 @@ fn rows_that_are_not_all_compared_are_not_said_to_be_all_the_same() {
         "CREATE TABLE item (id INT PRIMARY KEY); INSERT INTO item SELECT seq FROM seq_1_to_300",
     );
     client.limit(100);
-    compare(&client, "SELECT * FROM item", "SELECT id FROM item ORDER BY id");
+    compare(
+        &client,
+        "SELECT * FROM item",
+        "SELECT id FROM item ORDER BY id",
+    );
     assert_eq!(
         client.text(".compare-summary"),
         "No differences in the 100 rows compared"
