@@ -284,7 +284,7 @@ export class ResultView {
   }
 
   #setWidth(width) {
-    const most = Math.max(WIDTH.least, (this.element.clientWidth || innerWidth) - (this.#form?.isOpen ? 5 : 160));
+    const most = Math.max(WIDTH.least, (this.element.clientWidth || innerWidth) - (this.#form?.isOpen ? 16 : 160));
     const chosen = Math.round(Math.min(Math.max(WIDTH.least, width), most));
     this.viewer.element.style.width = `${chosen}px`;
     if (this.#form) this.#form.element.style.width = `${chosen}px`;

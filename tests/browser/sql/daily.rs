@@ -1,9 +1,11 @@
 //! A day's work with the data of tables: notices, the focus, what a reload keeps.
 
+use mysql::prelude::Queryable as _;
 use serde_json::json;
 
 use super::client::{Client, strings};
 use super::edit::{on_data, open_data, pending, server, type_into};
+use support::Database;
 
 /// A row of many columns, with comments and types that have parameters.
 const WIDE: &str = "CREATE TABLE wide (id INT PRIMARY KEY, price DECIMAL(10,2) NULL COMMENT 'net of tax', a1 INT, a2 INT, a3 INT, a4 INT, a5 INT, a6 INT, a7 INT, a8 INT, a9 INT);
@@ -432,4 +434,64 @@ fn columns_are_found_by_their_comments_too() {
         page.eval("document.activeElement === eyes.cell(0, 1)"),
         json!(true)
     );
+}
+
+#[test]
+fn the_notice_says_which_changes_may_be_applied_already() {
+    let client = on_data("daily_sent", CUSTOMERS, "customer");
+    let page = &client.page;
+    type_into(&client, 0, 1, "Eve", "Enter");
+    let mut lock = Database::shared().conn();
+    lock.query_drop("BEGIN").expect("a transaction");
+    lock.query_drop("UPDATE daily_sent.customer SET credit = 7 WHERE id = 1")
+        .expect("a lock");
+    super::edit::review(&client);
+    page.click("dialog text=Apply");
+    page.wait_for("eyes.first('.edit-bar')?.innerText.includes('Applying')");
+    page.click(".results-tab text=Messages");
+    reload(&client);
+    page.wait_for("eyes.first('.toast')");
+    assert_eq!(
+        client.text(".toast p"),
+        "Kept from before, may be applied already: 1 change in customer. Show"
+    );
+    drop(lock);
+}
+
+#[test]
+fn filtered_rows_are_exported_as_those_that_match_and_copied_as_updates() {
+    let client = on_data("daily_copy", CUSTOMERS, "customer");
+    let page = &client.page;
+    page.grant_clipboard(client.postern.url());
+    filter(&client, "id < 3");
+    page.click(".results-tools text=Export");
+    page.wait_for("eyes.first('dialog .export')?.innerText.includes('All rows that match')");
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog[open]')");
+    let copied = |format: &str, expected: &str| {
+        page.click(".results-tools text=Copy");
+        page.click(&format!(".panel [data-format={format}]"));
+        page.wait_for(&format!(
+            "navigator.clipboard.readText().then((text) => text === {})",
+            json!(expected)
+        ));
+    };
+    copied(
+        "update",
+        "UPDATE `daily_copy`.`customer` SET `name` = 'Ada', `credit` = 1.50, `country` = 1 WHERE `id` = 1;\nUPDATE `daily_copy`.`customer` SET `name` = 'Bob', `credit` = 2.25, `country` = 2 WHERE `id` = 2;\n",
+    );
+    page.click(".results-tools text=Copy");
+    page.click(".panel text=Decimal comma (TSV, CSV)");
+    page.click(".panel [data-format=tsv]");
+    page.wait_for("navigator.clipboard.readText().then((text) => text.includes('Ada\\t1,50\\t1'))");
+    client.click_cell(0, 1);
+    page.press("Shift+ArrowDown");
+    page.click(".results-tools text=Copy");
+    page.assert_accessible("the copy panel");
+    page.click(".panel [data-format=list]");
+    page.wait_for("navigator.clipboard.readText().then((text) => text === \"('Ada', 'Bob')\")");
+    // Without its key a row is not found again.
+    page.click(".results-tools text=Copy");
+    page.click(".panel [data-format=update]");
+    page.wait_for_text("Not copied: SQL UPDATE needs the key: select id too");
 }
