@@ -508,7 +508,7 @@ class ResultArea {
 
   async #export() {
     const view = this.#view;
-    const module = view?.grid && await this.#load(import('./exporting.js'));
+    const [module] = (view?.grid && await this.#load(Promise.all([import('./exporting.js'), loadStyle(new URL('./export.css', import.meta.url))]))) || [];
     if (module && this.#view === view) module.openExport(view.grid.model, view.run, this.#deps, view.title);
   }
 

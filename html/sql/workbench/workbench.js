@@ -504,7 +504,7 @@ export class Workbench {
 
   /** Offers a database, or some of its tables, as SQL. @param {{db: string, tables?: string[]}} what */
   async openDump(what) {
-    const module = await later(import('../transfer/dump.js'));
+    const [module] = await later(Promise.all([import('../transfer/dump.js'), loadStyle(new URL('../results/export.css', import.meta.url))])) ?? [];
     return module?.openDump(what, { api: this.api, catalogue: this.catalogue, notify });
   }
 
