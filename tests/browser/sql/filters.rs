@@ -41,7 +41,7 @@ fn listed(client: &Client) -> Vec<String> {
 
 /// Waits until the rows asked for last are there.
 #[track_caller]
-fn until_loaded(client: &Client) {
+pub(super) fn until_loaded(client: &Client) {
     client.settle();
     client
         .page
@@ -62,7 +62,7 @@ fn tick(client: &Client, column: &str, values: &[&str]) {
 
 /// Compares a column by its panel, as a further condition if it has some.
 #[track_caller]
-fn compare(client: &Client, column: &str, op: &str, value: &str) {
+pub(super) fn compare(client: &Client, column: &str, op: &str, value: &str) {
     let page = &client.page;
     open_filter(client, column);
     if page.eval("eyes.first('.filter-conditions') !== null") == json!(true) {

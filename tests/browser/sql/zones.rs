@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::client::Client;
 use super::edit::{apply, open_data, review, type_into};
+use super::filters::{compare, until_loaded};
 use support::database::{MOMENTS, Options, ZONES};
 use support::{Browser, Database, Postern};
 
@@ -79,5 +80,38 @@ fn times_are_those_of_the_servers_zone_and_what_is_typed_is_stored() {
             "{}",
             edit.body
         );
+    }
+}
+
+/// Also where a day begins in an hour that the clock leaves out, or ends in one that it shows twice.
+#[test]
+fn a_filter_by_a_day_finds_the_times_that_the_clock_shows() {
+    let db = Database::start(Options::default());
+    db.load_zones();
+    for zone in ["America/Sao_Paulo", "Europe/Berlin"] {
+        db.make_moments("zones");
+        db.exec(&format!("SET GLOBAL time_zone = '{zone}'"));
+        let postern = Postern::on(&db, &[]);
+        let client = Client::of(Browser::shared(), postern, "zones", "#db=zones");
+        client.show_tables();
+        open_data(&client, "t");
+        for day in [
+            "2018-02-17",
+            "2018-02-18",
+            "2018-11-03",
+            "2018-11-04",
+            "2026-10-25",
+        ] {
+            for op in ["=", "<=", ">"] {
+                compare(&client, "at", op, day);
+                let expected = db.column(&format!(
+                    "SELECT at FROM zones.t WHERE LEFT(CONCAT(at), 10) {op} '{day}' ORDER BY at"
+                ));
+                let sql = client.text(".data-sql");
+                assert_eq!(client.column(0), expected, "{zone} {op} {day}: {sql}");
+                client.page.click(".data-chip .button");
+                until_loaded(&client);
+            }
+        }
     }
 }
