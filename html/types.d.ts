@@ -22,6 +22,7 @@ interface ServerInfo {
   user: string;
   database: string | null;
   readonly: boolean;
+  shared?: boolean;
   mode: string;
   can_write?: boolean;
   read_only?: boolean | null;

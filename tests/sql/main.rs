@@ -20,6 +20,7 @@ mod invisible;
 mod on_mysql;
 mod readonly;
 mod rogue_server;
+mod shared_accounts;
 mod signin;
 mod signin_mysql;
 mod silent_server;

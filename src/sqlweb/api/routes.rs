@@ -228,6 +228,8 @@ pub(super) struct Info<'a> {
     read_only: Option<bool>,
     /// True in read-only mode.
     readonly: bool,
+    /// True if others than its owner use it, who never change accounts.
+    shared: bool,
     /// The variable of this name as last read, which only MySQL has.
     super_read_only: Option<bool>,
     /// The server's time zone.
@@ -266,6 +268,7 @@ fn info(service: &Arc<Service>, request: Request) {
         user: &service.connector.user(),
         database: service.options.database.as_deref(),
         readonly,
+        shared: service.has_visitors(),
         mode: if readonly {
             Mode::ReadOnly
         } else {

@@ -241,6 +241,11 @@ impl<'a> Lease<'a> {
         self.database.take()
     }
 
+    /// The current database, if it is certain.
+    pub(crate) fn database(&self) -> Option<&str> {
+        self.database.as_deref()
+    }
+
     /// Sets the known current database.
     pub(crate) fn keep_track(&mut self, database: Option<String>) {
         self.database = database;

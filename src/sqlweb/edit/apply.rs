@@ -22,8 +22,9 @@ use crate::sqlweb::conn::{
     stopped_when_gone,
 };
 use crate::sqlweb::error::{ApiError, DbError};
+use crate::sqlweb::gate;
 use crate::sqlweb::output::duration;
-use crate::sqlweb::query::{RunContext, TimeZone, note, run, verdict};
+use crate::sqlweb::query::{RunContext, TimeZone, no_accounts, note, run, verdict};
 use crate::sqlweb::service::Service;
 use crate::sqlweb::visitors::Use;
 
@@ -98,6 +99,9 @@ pub(crate) fn edit(
     client: &CancelToken,
 ) -> Result<Response, EditFailed> {
     let started = Instant::now();
+    if service.has_visitors() && job.db.eq_ignore_ascii_case(gate::OF_ACCOUNTS) {
+        return Err(no_accounts("a change of rows in the database mysql", "UPDATE").into());
+    }
     let entry = enter(service, &job)?;
     let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
     let nobody = StatementOwner::default();

@@ -24,10 +24,12 @@
 //! calls           calls of functions, and the known functions of sys
 //! unprepared      statements that servers cannot prepare
 //! split, script   the statements of a text and of a file (console: commands of client programs in it)
+//! accounts        statements about accounts, which a shared web client never runs
 //! dialect         the server's brand, version and modes
 //! words, functions  lists of words and functions
 //! ```
 
+mod accounts;
 mod calls;
 mod checker;
 mod console;
@@ -44,6 +46,7 @@ mod walk;
 mod words;
 
 use super::catch_panic::catch_panic;
+pub(crate) use accounts::{OF_ACCOUNTS, about_accounts};
 pub(crate) use calls::known as sys_function;
 pub(crate) use console::{ConsoleCommand, MAX_DELIMITER};
 pub use dialect::Dialect;

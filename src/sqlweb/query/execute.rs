@@ -143,6 +143,12 @@ fn execute_unrecorded(
     if !Arc::ptr_eq(&own, &info) {
         classified = classify(service, &own, job);
     }
+    let classified = classified.and_then(|classified| {
+        let database = (job.db.as_deref())
+            .or_else(|| lease.database())
+            .or(service.options.database.as_deref());
+        check_accounts(service, job, &classified, database).map(|()| classified)
+    });
     let classified = match classified {
         Ok(classified) => classified,
         Err(refusal) => {
@@ -497,6 +503,33 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, job: &Job) -> Result<Clas
             info,
         }),
     }
+}
+
+/// Refuses statements about accounts for visitors of a shared web client; reading stays allowed.
+fn check_accounts(
+    service: &Service,
+    job: &Job,
+    classified: &Classified,
+    database: Option<&str>,
+) -> Result<(), ApiError> {
+    if !service.has_visitors() || classified.passed.is_some() {
+        return Ok(());
+    }
+    let sql = job.raw.as_deref().unwrap_or(job.sql.as_bytes());
+    let found = gate::about_accounts(sql, &classified.info.dialect).or_else(|| {
+        let is_there = |database: &str| database.eq_ignore_ascii_case(gate::OF_ACCOUNTS);
+        (database.is_some_and(is_there)).then_some("a statement in the database mysql")
+    });
+    found.map_or(Ok(()), |found| Err(no_accounts(found, &classified.kind)))
+}
+
+/// Refusal of a statement about accounts.
+pub(crate) fn no_accounts(found: &str, kind: &str) -> ApiError {
+    let what = format!(
+        "{found} was refused: a shared database never changes accounts or the server's own database mysql (layer: \
+         server gate); run it without sharing"
+    );
+    ApiError::refused(what, kind, Some("gate"))
 }
 
 /// True if a hint in the text may set another time limit.

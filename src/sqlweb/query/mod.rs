@@ -10,7 +10,7 @@ mod statement;
 mod tickets;
 
 pub(super) use budget::{RowBudget, RowPermit};
-pub(super) use execute::{dialect_now, enter, execute, execute_as};
+pub(super) use execute::{dialect_now, enter, execute, execute_as, no_accounts};
 pub(super) use job::TimeZone;
 pub(super) use job::{DumpJob, Job, TextOrigin};
 pub(super) use noted::{note, verdict};

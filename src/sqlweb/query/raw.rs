@@ -20,6 +20,10 @@ const NOT_PREPARED: u16 = 1295;
 /// Longest text that is searched, in bytes; statements that set a character set are short.
 const LONGEST: usize = 4096;
 
+/// Variable in which a page keeps the session's collation while it creates a program again, with the collation in which
+/// the old one was created.
+const KEPT: &str = "@POSTERN_COLLATION";
+
 const STAYED: &str = "the session's character sets stay utf8mb4: this page uses UTF-8, and other settings would corrupt text";
 
 /// Runs the `bytes` of a statement, which `shown` shows as text.
@@ -99,7 +103,8 @@ pub(super) fn may_leave(kind: &str, sql: &str) -> bool {
     }
     let text = sql.to_ascii_uppercase();
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    has(&["NAMES", "CHARSET", "CHARACTER", "COLLATION"]) && !has(&["STATEMENT"])
+    let may = has(&["NAMES", "CHARSET", "CHARACTER"]) || has(&["COLLATION"]) && !has(&[KEPT]);
+    may && !has(&["STATEMENT"])
 }
 
 /// True for statements that may set them unnoticed, by running others.
@@ -156,6 +161,12 @@ mod tests {
         assert!(may_leave("executable comment", comment));
         assert!(may_leave("SET", "SET collation_connection = latin1_bin"));
         assert!(reads_last("select row_count()") && !reads_last("SELECT 1"));
+        let kept = "SET @postern_collation = @@collation_connection, SESSION collation_connection = latin1_bin";
+        assert!(!may_leave("SET", kept));
+        assert!(may_leave(
+            "SET",
+            &format!("{kept}, character_set_client = gbk")
+        ));
         assert!(!may_leave("SET", "SET @a = 1"));
         assert!(!may_leave("UPDATE", "UPDATE t SET names = 1"));
     }

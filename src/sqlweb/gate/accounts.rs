@@ -1,0 +1,411 @@
+//! Finds statements about accounts, which a shared web client never runs: those that create, change, drop or grant,
+//! also within programs, and everything but reading in the database `mysql`.
+//!
+//! The server of a text is not asked: each way in which some server could read it counts, with every mode that changes
+//! quoting, with and without the code in executable comments, and with characters of several bytes. Statements that run a
+//! text, such as `PREPARE`, are refused, since their text is not known.
+
+use super::dialect::{Dialect, contains_ignoring_case};
+use super::lexer::{LexError, Lexer, Token, TokenKind};
+use super::words::unquoted;
+
+/// Parts of words of which a text has one if it can be about accounts.
+#[rustfmt::skip]
+const HINTS: [&str; 20] = [
+    "user", "role", "grant", "revoke", "password", "mysql", "prepare", "execute", "binlog", "init_connect", "init_slave",
+    "init_replica", "create_synonym_db", "statement_performance_analyzer", "$", "init_file", "proxy",
+    "change", "clone", "install",
+];
+
+/// Most different versions in the executable comments of one text.
+const MOST_VERSIONS: usize = 12;
+
+/// Words after which a statement begins within a program.
+const BEFORE_STATEMENT: [&str; 9] = [
+    "BEGIN", "ATOMIC", "THEN", "ELSE", "DO", "LOOP", "REPEAT", "ROW", "HANDLER",
+];
+
+/// Words that begin a program without `CREATE`, or name the program that is created.
+#[rustfmt::skip]
+const PROGRAM: [&str; 13] = [
+    "PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE", "BEGIN", "IF", "CASE", "LOOP", "REPEAT", "WHILE", "FOR", "DECLARE",
+];
+
+/// Statements with a list of columns behind their `SET`.
+const WITH_COLUMNS: [&str; 5] = ["UPDATE", "INSERT", "REPLACE", "LOAD", "WITH"];
+
+/// Procedures of the schema `sys` that run a text.
+const RUNNING: [&str; 3] = [
+    "EXECUTE_PREPARED_STMT",
+    "CREATE_SYNONYM_DB",
+    "STATEMENT_PERFORMANCE_ANALYZER",
+];
+
+/// Variables that hold statements for other connections.
+const HOLDING: [&str; 3] = ["INIT_CONNECT", "INIT_SLAVE", "INIT_REPLICA"];
+
+/// The server's database of accounts.
+pub(crate) const OF_ACCOUNTS: &str = "mysql";
+
+/// The statement about accounts that a text contains; `None` if it has none. The text was not passed as one that only
+/// reads.
+pub(crate) fn about_accounts(sql: &[u8], dialect: &Dialect) -> Option<&'static str> {
+    let text = String::from_utf8_lossy(sql).to_ascii_lowercase();
+    if !HINTS.iter().any(|hint| text.contains(hint)) {
+        return None;
+    }
+    drop(text);
+    let narrow = as_if_narrow(sql);
+    let modes = [(false, false), (false, true), (true, false), (true, true)];
+    modes
+        .iter()
+        .find_map(|(ansi_quotes, no_backslash_escapes)| {
+            let dialect = Dialect {
+                ansi_quotes: *ansi_quotes,
+                no_backslash_escapes: *no_backslash_escapes,
+                ..dialect.clone()
+            };
+            found_in(sql, &dialect).or_else(|| found_in(narrow.as_deref()?, &dialect))
+        })
+}
+
+/// The text with plain letters for characters of two bytes, the second of which may look like a sign (GBK, SJIS, Big5);
+/// `None` if there are none.
+fn as_if_narrow(sql: &[u8]) -> Option<Vec<u8>> {
+    let mut narrow = sql.to_vec();
+    let (mut at, mut is_changed) = (0, false);
+    while let Some(pair) = narrow.get_mut(at..at + 2) {
+        at += 1;
+        if let [first @ 0x81..=0xfe, second @ 0x40..=0xfe] = pair {
+            is_changed |= matches!(*second, b'\\' | b'`');
+            (*first, *second) = (b'x', b'x');
+            at += 1;
+        }
+    }
+    is_changed.then_some(narrow)
+}
+
+fn found_in(sql: &[u8], dialect: &Dialect) -> Option<&'static str> {
+    let mut versions: Vec<u32> = Vec::new();
+    for (token, text) in tokens(sql, dialect) {
+        if token.kind == TokenKind::ExecutableOpen {
+            versions.push(version_of(text));
+        }
+        if token.kind == TokenKind::Bad(LexError::Dollar) && dialect.version < (8, 1, 0) {
+            return Some("a name that begins with $");
+        }
+    }
+    versions.sort_unstable();
+    versions.dedup();
+    if versions.len() > MOST_VERSIONS {
+        return Some("an executable comment");
+    }
+    // With all code, without any, and as far as each version runs it.
+    let none = read(sql, dialect, |_| false);
+    none.or_else(|| {
+        versions.iter().find_map(|most| {
+            let is_run = |version: u32| version <= *most;
+            // MariaDB leaves out those of MySQL 5.7 to 9.9.
+            let is_own = |version: u32| is_run(version) && !(50_700..=99_999).contains(&version);
+            read(sql, dialect, is_run).or_else(|| read(sql, dialect, is_own))
+        })
+    })
+}
+
+fn tokens<'a>(sql: &'a [u8], dialect: &Dialect) -> impl Iterator<Item = (Token, &'a str)> {
+    let mut lexer = Lexer::new(sql, dialect);
+    std::iter::from_fn(move || {
+        let token = lexer.next()?;
+        Some((token, lexer.text(token)))
+    })
+}
+
+/// Version from which the code of a comment runs: 0 without one.
+fn version_of(opening: &str) -> u32 {
+    let digits = opening.trim_start_matches(|c: char| !c.is_ascii_digit());
+    digits.parse().unwrap_or(0)
+}
+
+/// Reads a text with the code of those comments whose version `is_run`.
+fn read(sql: &[u8], dialect: &Dialect, is_run: impl Fn(u32) -> bool) -> Option<&'static str> {
+    let mut reading = Reading::default();
+    let mut is_in = true;
+    for (token, text) in tokens(sql, dialect) {
+        match token.kind {
+            TokenKind::ExecutableOpen => is_in = is_run(version_of(text)),
+            TokenKind::ExecutableClose => is_in = true,
+            _ if is_in => {
+                let found = reading.take(token.kind, text);
+                if found.is_some() {
+                    return found;
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// State of one reading.
+struct Reading {
+    /// True where a statement may begin.
+    at_start: bool,
+    /// First word of the statement, in upper case.
+    verb: String,
+    /// Second word of it that says something.
+    object: String,
+    /// True within a program, where a statement may begin anywhere.
+    is_program: bool,
+    /// True in the list of a `SET` of variables, outside parentheses.
+    in_set: bool,
+    depth: usize,
+    /// The word or sign before, in upper case.
+    before: String,
+    /// The one before that.
+    before_that: String,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self {
+            at_start: true,
+            verb: String::new(),
+            object: String::new(),
+            is_program: false,
+            in_set: false,
+            depth: 0,
+            before: String::new(),
+            before_that: String::new(),
+        }
+    }
+}
+
+impl Reading {
+    fn take(&mut self, kind: TokenKind, text: &str) -> Option<&'static str> {
+        let (word, name) = match kind {
+            TokenKind::Word => (text.to_ascii_uppercase(), text.to_owned()),
+            TokenKind::Name => (String::new(), text.to_owned()),
+            TokenKind::Quoted => (String::new(), unquoted(text)),
+            TokenKind::Variable => (String::new(), text.trim_start_matches('@').to_owned()),
+            _ => (String::new(), String::new()),
+        };
+        let found = self.name(kind, &name).or_else(|| self.word(&word));
+        match kind {
+            TokenKind::Open => self.depth += 1,
+            TokenKind::Close => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        self.at_start = match kind {
+            TokenKind::Semicolon | TokenKind::Colon => true,
+            TokenKind::Word => BEFORE_STATEMENT.contains(&word.as_str()),
+            TokenKind::Open => self.at_start,
+            _ => false,
+        };
+        if kind == TokenKind::Semicolon {
+            self.in_set = false;
+        }
+        self.is_program |= kind == TokenKind::Colon;
+        // The inner statement of MariaDB's SET STATEMENT … FOR.
+        if word == "FOR" && self.verb == "SET" {
+            self.at_start = true;
+        }
+        let sign = match kind {
+            TokenKind::Word => word,
+            TokenKind::Name | TokenKind::Quoted => format!("`{}", name.to_ascii_lowercase()),
+            _ => text.get(..text.len().min(2)).unwrap_or_default().to_owned(),
+        };
+        self.before_that = std::mem::replace(&mut self.before, sign);
+        found
+    }
+
+    /// Names of the server's database, procedures and variables.
+    fn name(&self, kind: TokenKind, name: &str) -> Option<&'static str> {
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        if kind == TokenKind::Dot {
+            let named = self.before.trim_start_matches('`');
+            let is_first = self.before_that != ".";
+            return (is_first && named.eq_ignore_ascii_case(OF_ACCOUNTS))
+                .then_some("a statement about the database mysql");
+        }
+        let of_database = ["DATABASE", "SCHEMA", "EXISTS", "USE"];
+        if is(OF_ACCOUNTS) && of_database.contains(&self.before.as_str()) {
+            return Some("a statement about the database mysql");
+        }
+        if RUNNING.iter().any(|procedure| is(procedure)) {
+            return Some("a procedure that runs a text");
+        }
+        let is_set = self.in_set || self.verb == "SET";
+        let is_held = |variable: &&str| {
+            name.len() >= variable.len() && contains_ignoring_case(name, variable)
+        };
+        (is_set && HOLDING.iter().any(is_held)).then_some("a variable that holds statements")
+    }
+
+    fn word(&mut self, word: &str) -> Option<&'static str> {
+        if word.is_empty() {
+            return None;
+        }
+        let may_begin = self.at_start || self.is_program && self.before != ".";
+        if self.at_start {
+            self.verb = word.to_owned();
+            self.object.clear();
+            self.in_set = word == "SET";
+        } else if self.object.is_empty() && !["OR", "REPLACE"].contains(&word) {
+            self.object = word.to_owned();
+        }
+        let creates = ["CREATE", "ALTER"].contains(&self.verb.as_str());
+        if (creates || self.at_start) && PROGRAM.contains(&word) {
+            self.is_program = true;
+        }
+        // The SET of a program without BEGIN; that of a character set is another.
+        if word == "SET" && self.is_program && !WITH_COLUMNS.contains(&self.verb.as_str()) {
+            self.in_set = !["CHARACTER", "CHAR"].contains(&self.before.as_str());
+        }
+        match word {
+            "GRANT" | "REVOKE" if may_begin => Some("GRANT and REVOKE"),
+            "PREPARE" | "EXECUTE" if may_begin => Some("a statement that runs a text"),
+            "BINLOG" if may_begin => Some("BINLOG"),
+            // Another server's changes, data or code, which may change accounts.
+            "CHANGE" | "CLONE" | "INSTALL" if self.at_start => Some("CHANGE, CLONE and INSTALL"),
+            "USER" | "ROLE" => self.account(),
+            "PASSWORD" if self.is_set_here() => Some("SET PASSWORD"),
+            _ => None,
+        }
+    }
+
+    /// `CREATE`, `ALTER`, `DROP` or `RENAME` of an account, and `SET ROLE`.
+    fn account(&self) -> Option<&'static str> {
+        let is_replaced = self.before == "REPLACE" && self.before_that == "OR";
+        let of_account = ["CREATE", "ALTER", "DROP", "RENAME"].contains(&self.before.as_str());
+        // DROP and RENAME of a table's column or name.
+        let of_table = self.verb == "ALTER" && self.before != "ALTER" && !self.is_program_verb();
+        if (of_account && !of_table) || is_replaced {
+            return Some("a statement about accounts");
+        }
+        let is_default =
+            self.before == "DEFAULT" && ["SET", ","].contains(&self.before_that.as_str());
+        (self.is_set_here() || is_default && self.in_set).then_some("SET ROLE")
+    }
+
+    /// True if the statement changes a program.
+    fn is_program_verb(&self) -> bool {
+        PROGRAM.contains(&self.object.as_str())
+    }
+
+    /// True directly behind the `SET` of variables, or behind a comma in its list.
+    fn is_set_here(&self) -> bool {
+        self.in_set && self.depth == 0 && ["SET", ","].contains(&self.before.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(sql: &str) -> [Option<&'static str>; 2] {
+        [Dialect::mariadb((10, 11, 0)), Dialect::mysql((9, 7, 0))]
+            .map(|dialect| about_accounts(sql.as_bytes(), &dialect))
+    }
+
+    #[test]
+    fn statements_about_accounts_are_found() {
+        for sql in [
+            "CREATE USER a",
+            "create or replace user a",
+            "/* x */ CREATE -- y\n USER IF NOT EXISTS a@'%' IDENTIFIED BY 'x'",
+            "CREATE ROLE r",
+            "ALTER USER a ACCOUNT LOCK",
+            "DROP USER a",
+            "DROP ROLE IF EXISTS r",
+            "RENAME USER a TO b",
+            "GRANT ALL ON *.* TO a",
+            "(((GRANT ALL ON *.* TO a",
+            "REVOKE ALL ON *.* FROM a",
+            "SET PASSWORD = 'x'",
+            "SET PASSWORD FOR a = 'x'",
+            "SET @a = 1, PASSWORD FOR a = PASSWORD('x')",
+            "SET DEFAULT ROLE r FOR a",
+            "SET @a = (1), DEFAULT ROLE r FOR a",
+            "SET ROLE r",
+            "SET STATEMENT max_statement_time = 1 FOR GRANT ALL ON *.* TO a",
+            "SET GLOBAL init_connect = 'x'",
+            "SET @@GLOBAL.init_connect = 'x'",
+            "PREPARE s FROM @a",
+            "EXECUTE IMMEDIATE 'DROP USER a'",
+            "EXECUTE s",
+            "BINLOG 'abc'",
+            "CHANGE MASTER TO MASTER_HOST = 'evil'",
+            "CLONE INSTANCE FROM 'a'@'evil':3306 IDENTIFIED BY 'x'",
+            "INSTALL SONAME 'evil'",
+            "UPDATE mysql.user SET Host = '%'",
+            "update `mysql` . `user` set Host = '%'",
+            "UPDATE \"MySQL\".\"user\" SET Host = '%'",
+            "INSERT INTO t SELECT * FROM mysql.user",
+            "CREATE VIEW v AS SELECT * FROM mysql.global_priv",
+            "RENAME TABLE t TO mysql.t",
+            "DROP DATABASE mysql",
+            "DROP SCHEMA IF EXISTS `mysql`",
+            "/*! USE mysql */",
+            "CALL sys.execute_prepared_stmt('DROP USER a')",
+            "CALL sys.create_synonym_db('mysql', 'm')",
+            "/*!50000 GRANT */ ALL ON *.* TO a",
+            "CREATE /*!99999 TABLE */ USER a",
+            "CREATE /*!50000 TABLE */ USER a",
+            "/*!99999 SELECT 1; */ DROP USER a",
+            "/*!40000 CREATE */ /*!50001 USER */ a",
+            "CREATE /*M!999999 TABLE */ USER a",
+            "CREATE PROCEDURE p() DROP USER a",
+            "CREATE OR REPLACE PROCEDURE p() SET PASSWORD = 'x'",
+            "CREATE PROCEDURE p() SQL SECURITY INVOKER GRANT ALL ON *.* TO a",
+            "CREATE PROCEDURE p() BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION DROP USER a; SELECT 1; END",
+            "CREATE PROCEDURE p() BEGIN IF 1 THEN SET PASSWORD = 'x'; END IF; END",
+            "CREATE PROCEDURE p() BEGIN ALTER TABLE t DROP role; DROP USER a; END",
+            "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO ALTER USER a ACCOUNT LOCK",
+            "ALTER EVENT e DO DROP USER a",
+            "CREATE PROCEDURE p(a VARCHAR(9) CHARACTER SET utf8mb4) SET @a = 1, PASSWORD = 'x'",
+            "BEGIN NOT ATOMIC GRANT ALL ON *.* TO a; END",
+            "l: BEGIN NOT ATOMIC REVOKE ALL ON *.* FROM a; END",
+            "IF 1 THEN DROP USER a; END IF",
+            "SELECT '\\'; DROP USER a; -- '",
+            "SELECT 1; DROP USER a",
+        ] {
+            assert!(found(sql).iter().any(Option::is_some), "{sql}");
+        }
+        // A second byte that looks like a backslash.
+        let bytes = b"SELECT '\xe4\xbd\xa0\\'; DROP USER a; -- '";
+        assert!(about_accounts(bytes, &Dialect::mysql((9, 7, 0))).is_some());
+        // A name on MySQL before 8.1, a text since.
+        let dollars = b"CREATE PROCEDURE p() BEGIN DECLARE $a$ INT; DROP USER x; SET $a$ = 1; END";
+        assert!(about_accounts(dollars, &Dialect::mysql((8, 0, 36))).is_some());
+    }
+
+    #[test]
+    fn other_statements_pass() {
+        for sql in [
+            "UPDATE t SET password = 'x', role = 'admin' WHERE user = 'a'",
+            "INSERT INTO t SET a = 1, password = 'x'",
+            "INSERT INTO user (role, password) VALUES ('grant all', 'revoke; drop user a')",
+            "INSERT INTO t VALUES ('it\\'s our grant')",
+            "CREATE TABLE t (a TEXT CHARACTER SET utf8mb4, password TEXT, role INT, user INT)",
+            "CREATE TABLE user (a SET('x'), password TEXT)",
+            "ALTER TABLE t DROP role, DROP user",
+            "ALTER TABLE t RENAME user",
+            "ALTER TABLE t ADD password TEXT",
+            "ALTER TABLE t CHANGE role `change` INT",
+            "DROP TABLE user, role",
+            "CREATE TABLE role (a INT)",
+            "SET @role = 1, sql_mode = ''",
+            "SET NAMES utf8mb4",
+            "/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */",
+            "/*!50003 CREATE*/ /*!50017 DEFINER=`root`@`localhost`*/ /*!50003 TRIGGER tr BEFORE INSERT ON user FOR EACH ROW SET NEW.password = '' */",
+            "CREATE PROCEDURE p(user INT) BEGIN UPDATE t SET password = 'x' WHERE role = user; END",
+            "CREATE DEFINER=CURRENT_USER PROCEDURE p() BEGIN SELECT CURRENT_USER(), USER(); END",
+            "CREATE VIEW v AS SELECT user, role FROM t",
+            "SELECT user FROM mysql INTO @a",
+            "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (USER 'a')",
+            "DELETE FROM t WHERE note = 'mysql.user'",
+        ] {
+            assert_eq!(found(sql), [None, None], "{sql}");
+        }
+    }
+}
