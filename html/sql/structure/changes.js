@@ -1,0 +1,121 @@
+/**
+ * Differences of two tables, as they count for what a change loses and locks. No DOM.
+ * @module
+ */
+
+import { checkText, columnText, foreignKeyText, indexText, optionOf } from './definition.js';
+
+/** @typedef {import('./definition.js').Table} Table */
+/** @typedef {import('./definition.js').Column} Column */
+/** @typedef {import('./definition.js').Index} Index */
+/** @typedef {import('./definition.js').ForeignKey} ForeignKey */
+/** @typedef {import('./definition.js').Check} Check */
+/** @typedef {import('./definition.js').Server} Server */
+
+/** True for a version of at least these numbers; an unknown one is new. @param {Partial<Server>} server @param {...number} least */
+export function isSince(server, ...least) {
+  const numbers = /^(?:5\.5\.5-)?(\d+)\.(\d+)(?:\.(\d+))?/.exec(server.version ?? '')?.slice(1).map(Number);
+  if (!numbers) return true;
+  for (const [i, wanted] of least.entries()) {
+    if ((numbers[i] || 0) !== wanted) return (numbers[i] || 0) > wanted;
+  }
+  return true;
+}
+
+/**
+ * Parts that are new, gone, and changed.
+ * @template {{was: string|null, name: string}} P
+ * @param {P[]} before @param {P[]} after @param {(was: P, now: P) => boolean} isSame
+ * @returns {{added: P[], dropped: P[], changed: {was: P, now: P}[]}}
+ */
+export function partsChanged(before, after, isSame) {
+  const old = new Map(before.map((part) => [part.name, part]));
+  const pairs = after.map((now) => ({ was: now.was === null ? undefined : old.get(now.was), now }));
+  const kept = new Set(pairs.map(({ was }) => was));
+  return {
+    added: pairs.filter(({ was }) => !was).map(({ now }) => now),
+    dropped: before.filter((part) => !kept.has(part)),
+    changed: pairs.flatMap(({ was, now }) => (was && !isSame(was, now) ? [{ was, now }] : [])),
+  };
+}
+
+/** New names of kept columns by their old ones. @param {Table} before @param {Table} after @returns {Map<string, string>} */
+export function columnRenames(before, after) {
+  const names = new Set(before.columns.map((column) => column.name));
+  return new Map(after.columns.flatMap(({ was, name }) => (was !== null && was !== name && names.has(was) ? [[was, name]] : [])));
+}
+
+/** An index with the new names of columns. @template {Index} I @param {I} index @param {Map<string, string>} renames @returns {I} */
+export function withRenames(index, renames) {
+  if (renames.size === 0) return index;
+  return { ...index, parts: index.parts.map((part) => ({ ...part, column: part.column === null ? null : renames.get(part.column) ?? part.column })) };
+}
+
+/** Names of columns that are dropped while a new one takes the name: what uses it has to be made again. @param {Table} before @param {Table} after */
+function replacedColumns(before, after) {
+  const { added, dropped } = columnsChanged(before, after);
+  const names = new Set(added.map((column) => column.name));
+  return new Set(dropped.map((column) => column.name).filter((name) => names.has(name)));
+}
+
+/** @param {Table} before @param {Table} after @param {Partial<Server>} server */
+export function indexesChanged(before, after, server) {
+  const renames = columnRenames(before, after);
+  const replaced = replacedColumns(before, after);
+  const text = (index) => indexText(withRenames(index, renames), server);
+  return partsChanged(before.indexes, after.indexes, (was, now) => text(was) === text(now) && !was.parts.some((part) => replaced.has(part.column ?? '')));
+}
+
+/** @param {Table} before @param {Table} after */
+export function foreignKeysChanged(before, after) {
+  const renames = columnRenames(before, after);
+  const replaced = replacedColumns(before, after);
+  const text = (key) => foreignKeyText({ ...key, columns: key.columns.map((column) => renames.get(column) ?? column), refDb: key.refDb === before.db ? '' : key.refDb });
+  return partsChanged(before.foreignKeys, after.foreignKeys, (was, now) => text(was) === text(now) && !was.columns.some((column) => replaced.has(column)));
+}
+
+/** @param {Table} before @param {Table} after */
+export const checksChanged = (before, after) => partsChanged(before.checks, after.checks, (was, now) => checkText(was) === checkText(now));
+
+/** @param {Table} before @param {Table} after */
+export const columnsChanged = (before, after) => partsChanged(before.columns, after.columns, (was, now) => columnText(was) === columnText(now));
+
+/** The kept columns that need not move: the longest run of them in their old order. @param {Table} before @param {Table} after */
+export function stayingColumns(before, after) {
+  const place = new Map(before.columns.map((column, i) => [column.name, i]));
+  const kept = after.columns.filter((column) => column.was !== null && place.has(column.was));
+  const places = kept.map((column) => place.get(column.was ?? '') ?? 0);
+  const lengths = places.map(() => 1);
+  const links = places.map(() => -1);
+  let last = -1;
+  for (let i = 0; i < places.length; i += 1) {
+    for (let j = 0; j < i; j += 1) {
+      if (places[j] < places[i] && lengths[j] + 1 > lengths[i]) {
+        lengths[i] = lengths[j] + 1;
+        links[i] = j;
+      }
+    }
+    if (last < 0 || lengths[i] > lengths[last]) last = i;
+  }
+  /** @type {Set<Column>} */
+  const staying = new Set();
+  for (; last >= 0; last = links[last]) staying.add(kept[last]);
+  return staying;
+}
+
+/** Names of options with another value, new or gone. @param {Table} before @param {Table} after */
+export function optionsChanged(before, after) {
+  const names = new Set([...before.options, ...after.options].map((option) => option.name).filter(Boolean));
+  const has = (table, name) => table.options.some((option) => option.name === name);
+  return [...names].filter((name) => optionOf(before, name) !== optionOf(after, name) || has(before, name) !== has(after, name));
+}
+
+/** Parts of a type: its word, what stands in parentheses, and the attributes behind. @param {string} type */
+export function readType(type) {
+  const plain = type.replace(/\/\*[\s\S]*?\*\//g, '').trim();
+  const [, word = '', , inner = '', more = ''] = /^([\w. ]*?\w)\s*(\(([\s\S]*)\))?\s*((?:unsigned|signed|zerofill|\s)*)$/i.exec(plain) ?? [];
+  return { word: word.toLowerCase(), inner, unsigned: /unsigned|zerofill/i.test(more) };
+}
+
+/** Values of an ENUM or SET, with their quotes. @param {string} inner */
+export const valuesOf = (inner) => inner.match(/'(?:[^'\\]|''|\\[\s\S])*'/g) ?? [];

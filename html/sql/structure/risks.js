@@ -1,0 +1,123 @@
+/**
+ * Losses by a change of a table, as sentences. No DOM.
+ * @module
+ */
+
+import { checksChanged, columnRenames, columnsChanged, foreignKeysChanged, optionsChanged, readType, valuesOf } from './changes.js';
+import { checkText, columnText, literalValue, optionOf } from './definition.js';
+
+/** @typedef {import('./definition.js').Table} Table */
+/** @typedef {import('./definition.js').Column} Column */
+
+const STRICT = 'the server refuses them, or changes them in a session without strict mode';
+
+/**
+ * Sentences about what the change loses or may lose.
+ * @param {Table} before @param {Table} after @returns {string[]}
+ */
+export function risks(before, after) {
+  const { dropped, changed } = columnsChanged(before, after);
+  const renames = [...columnRenames(before, after)];
+  const rewritten = [...changed.map(({ was, now }) => ({ name: was.name, old: columnText(was), text: columnText(now) })), ...checksChanged(before, after).changed.map(({ was, now }) => ({ name: was.name, old: checkText(was), text: checkText(now) }))];
+  return [
+    ...dropped.map(({ name, generated }) => `${name}: the column${generated ? '' : ' and all its values are'}${generated ? ' is' : ''} removed.`),
+    ...dropped.flatMap((column) => indexesLosing(column, before, after)),
+    ...changed.flatMap(({ was, now }) => columnRisks(was, now, before, after)),
+    // Both servers tell definitions in a character set without emoji.
+    ...rewritten.filter(({ old, text }) => old.includes('?') && text.includes('?')).map(({ name }) => `${name}: the server shows “?” in place of emoji and other rare characters. Where one stands in its definition, this makes it a question mark.`),
+    ...renames.map(([old, name]) => `${old} becomes ${name}: views, triggers, routines, programs and privileges that name the old one are not changed.`),
+    ...keyRisks(before, after), ...optionRisks(before, after),
+    ...(before.name !== after.name || before.db !== after.db ? [`${before.name} becomes ${after.db === before.db ? '' : `${after.db}.`}${after.name}: views, triggers, routines, programs and privileges that name the old one are not changed.`] : []),
+  ];
+}
+
+/** The server takes a dropped column out of an index that keeps it. @param {Column} column @param {Table} before @param {Table} after */
+function indexesLosing(column, before, after) {
+  const kept = new Set(after.indexes.map((index) => index.was));
+  return before.indexes.filter((index) => kept.has(index.name) && index.parts.some((part) => part.column === column.name))
+    .map((index) => (index.parts.length === 1 ? `${index.name}: the index is removed with its column.` : `${index.name}: the index goes on without ${column.name}${index.kind === 'unique' || index.kind === 'primary' ? '; rows that are then the same make this fail' : ''}.`));
+}
+
+/** @param {Column} was @param {Column} now @param {Table} before @param {Table} after @returns {string[]} */
+function columnRisks(was, now, before, after) {
+  const { name } = was;
+  const said = [];
+  if (!was.generated && now.generated) return [`${name}: its values are replaced by those of the expression.`];
+  if (was.generated && now.generated) return was.generated.expression === now.generated.expression ? [] : [`${name}: its values are computed anew.`];
+  const type = was.type === now.type ? null : typeRisk(was.type, now.type);
+  if (type) said.push(`${name}: ${type}.`);
+  if (was.nullable && !now.nullable) said.push(`${name}: rows with NULL make this fail, or get an empty value in a session without strict mode.`);
+  const [from, to] = [charsetOf(was, before), charsetOf(now, after)];
+  if (was.charset && from !== to && !WIDE.test(to)) said.push(`${name}: characters that ${to} does not have are lost: ${STRICT}.`);
+  if (was.autoIncrement && !now.autoIncrement) said.push(`${name}: new rows no longer get a number by themselves.`);
+  return said;
+}
+
+const WIDE = /^(?:utf8mb4|utf16|utf16le|utf32|gb18030|)$/i;
+
+const charsetOf = (column, table) => (column.charset || optionOf(table, 'DEFAULT CHARSET')).toLowerCase();
+
+const INTEGERS = { tinyint: 1, smallint: 2, mediumint: 3, int: 4, integer: 4, bigint: 8 };
+/** Most bytes of types with a length in their name. */
+const TEXTS = { tinytext: 255, text: 65_535, mediumtext: 16_777_215, longtext: 4_294_967_295, tinyblob: 255, blob: 65_535, mediumblob: 16_777_215, longblob: 4_294_967_295 };
+const CHARACTERS = /char|text|enum|set|json/;
+const APPROXIMATE = /^(?:float|double|real|decimal|numeric)/;
+
+/** Loss of values by a change of type; null where each fits. @param {string} from @param {string} to @returns {string|null} */
+function typeRisk(from, to) {
+  const [was, now] = [readType(from), readType(to)];
+  if (was.word in INTEGERS && now.word in INTEGERS) {
+    const fits = was.unsigned === now.unsigned ? INTEGERS[now.word] >= INTEGERS[was.word] : was.unsigned && INTEGERS[now.word] > INTEGERS[was.word];
+    return fits ? null : `values outside the range of ${to} do not fit: ${STRICT}`;
+  }
+  if (was.word === now.word && (was.word === 'enum' || was.word === 'set')) {
+    const left = new Set(valuesOf(now.inner));
+    const gone = valuesOf(was.inner).filter((value) => !left.has(value)).map((value) => literalValue(value));
+    return gone.length ? `rows with ${gone.slice(0, 5).map((value) => `“${value}”`).join(', ')}${gone.length > 5 ? ' …' : ''} do not fit: ${STRICT}` : null;
+  }
+  if (/^(?:datetime|timestamp|time)$/.test(was.word) && was.word === now.word) return Number(now.inner || 0) < Number(was.inner || 0) ? 'fractions of a second are rounded, without a warning' : null;
+  if (/^(?:datetime|timestamp)$/.test(was.word) && now.word === 'date') return 'the time of day is cut off, without an error';
+  if (/^(?:decimal|numeric)$/.test(was.word) && was.word === now.word) return decimalRisk(was, now, to);
+  if (APPROXIMATE.test(was.word) && (now.word in INTEGERS || APPROXIMATE.test(now.word))) return was.word === 'float' && now.word === 'double' ? null : 'values are rounded, without an error';
+  const [old, length] = [sizeOf(was), sizeOf(now)];
+  if (old !== null && length !== null && CHARACTERS.test(was.word) === CHARACTERS.test(now.word)) return length >= old ? null : `values longer than ${to} are too long: ${STRICT}`;
+  if ((CHARACTERS.test(now.word) || now.word.includes('blob')) && (length ?? 0) >= 64 && !CHARACTERS.test(was.word)) return null;
+  return `values are converted from ${from} to ${to}; those that do not fit: ${STRICT}`;
+}
+
+function decimalRisk(was, now, to) {
+  const [[digits, scale], [nowDigits, nowScale]] = [was, now].map(({ inner }) => inner.split(',').map(Number)).map(([all = 10, behind = 0]) => [all || 10, behind]);
+  if (nowDigits - nowScale < digits - scale || (was.unsigned !== now.unsigned && now.unsigned)) return `values outside the range of ${to} do not fit: ${STRICT}`;
+  return nowScale < scale ? 'digits behind the point are rounded, without an error' : null;
+}
+
+/** Length of a text or of bytes; null for other types. @param {{word: string, inner: string}} type */
+function sizeOf({ word, inner }) {
+  if (word in TEXTS) return TEXTS[word];
+  return /^(?:var)?(?:char|binary)$/.test(word) ? Number(inner || 1) : null;
+}
+
+/** @param {Table} before @param {Table} after @returns {string[]} */
+function keyRisks(before, after) {
+  const { changed } = foreignKeysChanged(before, after);
+  return changed.filter(({ was, now }) => was.name === now.name).map(({ was }) => `${was.name}: the foreign key is removed first and added again by a second statement; if that fails, the table is left without it.`);
+}
+
+/** @param {Table} before @param {Table} after @returns {string[]} */
+function optionRisks(before, after) {
+  const changed = optionsChanged(before, after);
+  const said = [];
+  const charset = optionOf(after, 'DEFAULT CHARSET').toLowerCase();
+  if (after.convert && changed.includes('DEFAULT CHARSET') && !WIDE.test(charset)) said.push(`Characters that ${charset} does not have are lost: ${STRICT}.`);
+  const engine = changed.includes('ENGINE') ? optionOf(after, 'ENGINE').toLowerCase() : '';
+  const of = optionOf(after, 'ENGINE');
+  if (engine && engine !== optionOf(before, 'ENGINE').toLowerCase()) {
+    if (engine === 'blackhole') said.push('BLACKHOLE keeps no rows: all rows are lost.');
+    else if (engine === 'memory') said.push('MEMORY loses all rows when the server stops.');
+    if (engine !== 'innodb' && before.foreignKeys.length) said.push(`${of} has no foreign keys: they are refused or lost.`);
+    if (engine !== 'innodb' && /^(?:innodb|)$/i.test(optionOf(before, 'ENGINE'))) said.push(`${of} has no transactions: writes cannot be rolled back, and a crash may damage the table.`);
+  }
+  const lost = before.options.some((option) => option.name === 'WITH SYSTEM VERSIONING') && !after.options.some((option) => option.name === 'WITH SYSTEM VERSIONING');
+  if (lost) said.push('The history of all rows is removed.');
+  return said;
+}

@@ -1,0 +1,21 @@
+-- Tables of MySQL alone.
+CREATE TABLE invisible_parts (a int NOT NULL INVISIBLE, b int, c int INVISIBLE DEFAULT 3 COMMENT 'x', KEY k (b) INVISIBLE, KEY kk (c) COMMENT 'y' INVISIBLE, UNIQUE KEY u (b, c) INVISIBLE);
+CREATE TABLE functional (a int, b varchar(50), j json, KEY f ((a + 1)), UNIQUE KEY g ((lower(b)), a DESC), KEY h ((abs(a)) DESC, (concat(b, ')')) ASC), KEY multi ((cast(j->'$.zip' AS unsigned array))), KEY m2 (a, (cast(j->>'$[*]' AS char(20) array)), b) COMMENT 'multi');
+CREATE TABLE spatial_reference (a point NOT NULL SRID 4326, b geometry NOT NULL SRID 0, c geometry, SPATIAL KEY (a), SPATIAL KEY (b) INVISIBLE);
+CREATE TABLE not_enforced (a int, CONSTRAINT c1 CHECK (a > 1) NOT ENFORCED, CONSTRAINT c2 CHECK (a < 9), b int CHECK (b > 0) NOT ENFORCED);
+CREATE TABLE formats (a int COLUMN_FORMAT FIXED, b int STORAGE DISK COLUMN_FORMAT DYNAMIC COMMENT 'x', c int STORAGE MEMORY NOT NULL DEFAULT 1);
+CREATE TABLE parsers (a text, b varchar(100), FULLTEXT KEY f (a) WITH PARSER ngram, FULLTEXT KEY g (a, b) WITH PARSER ngram COMMENT 'x', KEY h (b));
+CREATE TABLE tablespaces (a int) TABLESPACE innodb_system;
+CREATE TABLE tablespaces_own (a int) TABLESPACE innodb_file_per_table;
+CREATE TABLE extended (a int) AUTOEXTEND_SIZE=4M;
+CREATE TABLE attributes (a int SECONDARY_ENGINE_ATTRIBUTE '{"b": "it''s"}', b int NOT SECONDARY, KEY k (a) SECONDARY_ENGINE_ATTRIBUTE '{}') SECONDARY_ENGINE_ATTRIBUTE='{"u": 2}';
+CREATE TABLE secondary (a int NOT SECONDARY, b int) SECONDARY_ENGINE=rapid;
+CREATE TABLE page_compressed (a int) COMPRESSION='zlib';
+CREATE TABLE vectors (id int PRIMARY KEY, v vector(3) NOT NULL, w vector);
+CREATE TABLE expression_defaults (a varchar(36) DEFAULT (uuid_to_bin('x')), b point DEFAULT (point(0, 0)), c json DEFAULT (_utf8mb4'{"a": ")"}'), d varbinary(16) DEFAULT (uuid_to_bin(uuid())), e int DEFAULT (a + 1), f timestamp(6) DEFAULT (now(6)) , g varchar(20) DEFAULT (_latin1'x'));
+CREATE TABLE partition_options (a int) PARTITION BY HASH (a) (PARTITION p0 COMMENT = 'a' ENGINE = InnoDB, PARTITION p1 MAX_ROWS = 5 MIN_ROWS = 1 ENGINE = InnoDB);
+CREATE TABLE union_table (a int) ENGINE=MERGE UNION=(merged_x, `merged y`) INSERT_METHOD=LAST;
+CREATE TABLE binary_default (a binary(4) DEFAULT 0x00ff0001, b varbinary(10) DEFAULT x'c3', c bit(9) DEFAULT 0x1ff, d char(3) CHARACTER SET binary DEFAULT 'a');
+CREATE TABLE national (a national char(3), b nvarchar(5), c nchar varying(2) DEFAULT N'x', d char(5) CHARACTER SET utf8mb3, e varchar(5) CHARSET ascii COLLATE ascii_bin);
+CREATE TABLE virtual_all (a int, b int AS (a) VIRTUAL INVISIBLE COMMENT 'x', c int AS (a + 1) STORED NOT NULL UNIQUE, d int AS (b + 1) VIRTUAL NOT NULL, e varchar(10) COLLATE utf8mb4_bin AS ('a') STORED, PRIMARY KEY (c));
+CREATE TABLE generated_key (row_number_hidden bigint unsigned NOT NULL AUTO_INCREMENT INVISIBLE PRIMARY KEY, a int);
