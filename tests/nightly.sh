@@ -16,12 +16,14 @@ on() {
     done
 }
 
-# The servers' own regression tests, on the installed MariaDB and on all others; a MySQL must be among them.
+# The servers' own regression tests, on the installed MariaDB and on all others, and the tables in them through the modules
+# that change tables; a MySQL must be among the servers.
 suites() {
     tests/servers.sh suites || return 1
     case $further in *mysql-*) failed=0 ;; *) echo 'nightly: no MySQL' && failed=1 ;; esac
     for server in '' $further; do
         POSTERN_TEST_SUITES=1 POSTERN_TEST_SERVER=$server cargo test --locked --test sql suites:: -- --nocapture || failed=1
+        POSTERN_TEST_SUITES=1 POSTERN_TEST_SERVER=$server cargo test --locked --test browser sql::structure_tables:: -- --nocapture || failed=1
     done
     return "$failed"
 }

@@ -23,7 +23,7 @@ of_sql='api::answers:: api::edit_types:: api::limits:: api::scripts:: api::searc
     dump:: everyday:: gate_ on_mariadb:: on_mysql:: readonly:: values::'
 of_manager='guest::'
 of_browser='sql::on_mysql:: sql::data::on_mariadb:: sql::data::a_timestamp_in sql::edit::long_texts sql::edit::a_cell_is
-    sql::dumps::a_database_is sql::filters::each_value sql::import::an_export_is sql::server::a_query_that'
+    sql::structure:: sql::dumps::a_database_is sql::filters::each_value sql::import::an_export_is sql::server::a_query_that sql::structure_tables::'
 
 tests/setup.sh
 phase setup

@@ -6,10 +6,10 @@ import { themeSwitch } from '../common/theme.js';
 import { h } from '../common/dom.js';
 import { createApi } from './api.js';
 import { Catalogue } from './workbench/catalogue.js';
+import { later } from './workbench/querytab.js';
 import { Workspace, loadSettings } from './workbench/store.js';
 import { Health, showInfo } from './workbench/topbar.js';
 import { Workbench } from './workbench/workbench.js';
-import { showKeys } from './workbench/keys.js';
 
 /** Path that starts a new session in invisible mode. Every other path needs a session. */
 const SIGN_IN = '/auth';
@@ -68,7 +68,7 @@ async function signIn() {
 }
 
 themeSwitch();
-byId('help').addEventListener('click', showKeys);
+byId('help').addEventListener('click', () => later(import('./workbench/keylist.js')).then((module) => module?.showKeys()));
 // Both at once: on a line of 200 ms each would wait for the other.
 health.check();
 catalogue.databases().catch(() => {}); // the sidebar asks again, and says it

@@ -6,12 +6,13 @@
 import { readQuery } from './core/stream.js';
 import { ResultSet } from './core/resultset.js';
 
-/** The server's message instead of an answer; `errno` is the database's own number, 0 where it has none. */
+/** The server's message instead of an answer; `errno` is the database's own number, 0 where it has none; `code` is that of the answer. */
 export class AskError extends Error {
-  /** @param {string} message @param {number} [errno] */
-  constructor(message, errno = 0) {
+  /** @param {string} message @param {number} [errno] @param {number} [code] */
+  constructor(message, errno = 0, code = 400) {
     super(message);
     this.errno = errno;
+    this.code = code;
   }
 }
 
@@ -24,7 +25,7 @@ export class AskError extends Error {
 export async function ask(api, { sql, db, session, limit, timeZone, queryId, signal }) {
   const answer = await readQuery(await api.query({ sql, db, session, limit, timeZone, queryId, signal }), { sql, db, signal });
   signal?.throwIfAborted();
-  if (answer.code !== 200) throw new AskError(answer.message, answer.error?.errno);
+  if (answer.code !== 200) throw new AskError(answer.message, answer.error?.errno, answer.code);
   return answer.results[0] ?? new ResultSet();
 }
 

@@ -29,8 +29,8 @@ export function noPlan(sql) {
   return word ? `${word} has no plan: servers explain SELECT, INSERT, REPLACE, UPDATE and DELETE.` : '';
 }
 
-/** ER_SP_ALREADY_EXISTS, ER_TRG_ALREADY_EXISTS, ER_EVENT_ALREADY_EXISTS. */
-const EXISTS = new Set([1304, 1359, 1537]);
+/** ER_TABLE_EXISTS_ERROR (of a view), ER_SP_ALREADY_EXISTS, ER_TRG_ALREADY_EXISTS, ER_EVENT_ALREADY_EXISTS. */
+const EXISTS = new Set([1050, 1304, 1359, 1537]);
 
 /** True if a CREATE was refused for what is there already, which can be dropped first. @param {number} errno */
 export const isThere = (errno) => EXISTS.has(errno);

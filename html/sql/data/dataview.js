@@ -142,6 +142,11 @@ export class DataView {
     return tables.length || !isWhole ? [{ db, table, tables, isWhole }] : [];
   }
 
+  /** Loads the rows and the structure again; the place stays. */
+  reload() {
+    return this.#open({ ...this.#place, top: this.grid?.offset, at: this.grid && { ...this.grid.model.active } }, { fresh: true });
+  }
+
   dispose() {
     this.#editing?.dispose();
     this.#turn += 1;
@@ -229,7 +234,7 @@ export class DataView {
     const editing = new Editing({
       api, notify, announce, transactions, server, schema: this.#deps.schema, store: this.#deps.store,
       redraw: (toTop) => this.#redraw(toTop),
-      reload: () => this.#open({ ...this.#place, top: this.grid?.offset, at: this.grid && { ...this.grid.model.active } }, { fresh: true }),
+      reload: () => this.reload(),
       failed: (message) => this.#bar.fail(message),
       settled: () => this.#bar.settle(),
       titled: () => { this.#title(); this.#deps.keep(); },

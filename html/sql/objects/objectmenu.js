@@ -7,12 +7,12 @@ import { h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { openMenu } from '../../common/menu.js';
 import { ask } from '../ask.js';
+import { isSystem } from '../core/entries.js';
 import { destroy } from './destroy.js';
 import { countSql, createDenied, createText, dropSql, qualified, showCreateSql, truncateSql } from './kinds.js';
 import { isRoutine, parametersOf } from './objectview.js';
 import { copied, note, sqlText } from './parts.js';
-import { editText } from './redefine.js';
-import { callTemplate, deleteTemplate, insertTemplate, selectTemplate, updateTemplate } from './templates.js';
+import { callTemplate, deleteTemplate, insertTemplate, NEW_KINDS, newTemplate, selectTemplate, updateTemplate } from './templates.js';
 
 /** @typedef {import('./kinds.js').Named} Named */
 /**
@@ -30,13 +30,51 @@ import { callTemplate, deleteTemplate, insertTemplate, selectTemplate, updateTem
  * @property {(place: {db: string, table?: string}) => void} fill from a file of values
  * @property {(what: {db: string, tables?: string[]}) => void} dump as SQL
  * @property {(db: string, sql: string, name: string, run?: boolean) => void} fillIn into a new tab
+ * @property {(what: 'edit'|'new'|'rename'|'copy', table: {db: string, name: string}) => void} structure
+ * @property {(object: Named, sql: string) => void} edit its text in a tab, which replaces it
+ * @property {(object: Named, what: string) => void} change asks for a new name, or another change of structure
  * @property {(object: Named, sql: string) => void} gone what an object lost, or that it is no more
  */
 
 /** Opens the menu at a button. @param {HTMLElement} button @param {Named} object @param {Host} host */
 export function openObjectMenu(button, object, host) {
-  const groups = [first(object, host), look(object, host), copy(object, host), templates(object, host), transfer(object, host), host.readOnly || object.system ? [] : destructive(object, host)];
+  const groups = [first(object, host), look(object, host), copy(object, host), templates(object, host), transfer(object, host), ...(mayChange(object, host) ? [structural(object, host), programs(object, host), destructive(object, host)] : [])];
   openMenu(button, groups.filter((group) => group.length).flatMap((group, i) => (i ? [null, ...group] : group)));
+}
+
+/** Kinds whose text is edited. */
+const PROGRAMS = new Set(['view', 'procedure', 'function', 'package', 'package body', 'trigger', 'event']);
+/** Kinds that can have another name. */
+const RENAMED = new Set(['view', 'procedure', 'function', 'trigger', 'event']);
+
+/** True if the page may change an object. @param {Named} object @param {Host} host */
+export const mayChange = ({ db, system }, { readOnly }) => !readOnly && !system && !isSystem(db);
+
+/** Entries that create and change. @param {Named} object @param {Host} host @returns {import('../../common/menu.js').MenuItem[]} */
+function programs(object, host) {
+  const { kind, db, name } = object;
+  const fresh = (one, table) => ({ label: `New ${one} …`, icon: 'plus', run: () => host.fillIn(db, newTemplate(one, db, table), `new ${one}`) });
+  const change = (what, label, icon) => ({ label, icon, run: () => host.change(object, what) });
+  if (kind === 'database') return [...NEW_KINDS.filter((one) => one !== 'trigger').map((one) => fresh(one)), change('alter', 'Properties …', 'settings'), change('rename', 'Rename …', 'edit'), change('copy', 'Copy …', 'duplicate')];
+  if (kind === 'table') return [fresh('trigger', name)];
+  return [
+    ...(PROGRAMS.has(kind) ? [{ label: 'Edit', icon: 'edit', run: () => edit(object, host) }] : []),
+    ...(RENAMED.has(kind) ? [change('rename', 'Rename …', 'edit')] : []),
+  ];
+}
+
+/** The text of an object in a tab; running it replaces the object after a review. @param {Named} object @param {Host} host */
+function edit(object, host) {
+  return told(host, async () => {
+    const sql = createText(await ask(host.api, { sql: showCreateSql(object), db: object.db }));
+    if (!sql) throw new Error(createDenied(object.kind));
+    host.edit(object, sql);
+  });
+}
+
+/** Opens the menu of what can be created in a database. @param {HTMLElement} button @param {string} db @param {string[]} kinds @param {string} table of a trigger @param {Host} host */
+export function openNewMenu(button, db, kinds, table, host) {
+  openMenu(button, kinds.map((one) => ({ label: `New ${one} …`, icon: one === 'procedure' ? 'function' : one, run: () => host.fillIn(db, newTemplate(one, db, table), `new ${one}`) })));
 }
 
 const hasRows = ({ kind }) => kind === 'table' || kind === 'view';
@@ -87,6 +125,14 @@ function transfer({ kind, db, name, system }, host) {
   return host.readOnly || kind === 'view' ? [dump] : [{ label: 'Import CSV …', icon: 'upload', run: () => host.fill(place) }, dump];
 }
 
+/** Entries that change structure. @param {Named} object @param {Host} host */
+function structural({ kind, db, name }, host) {
+  if (kind === 'database') return [{ label: 'New table …', icon: 'plus', run: () => host.structure('new', { db: name, name: '' }) }];
+  if (kind !== 'table') return [];
+  const entry = (label, icon, what) => ({ label, icon, run: () => host.structure(what, { db, name }) });
+  return [entry('Edit structure …', 'edit', 'edit'), entry('Rename …', 'value', 'rename'), entry('Copy …', 'duplicate', 'copy')];
+}
+
 function destructive(object, host) {
   const { kind, name } = object;
   const act = (what) => async () => {
@@ -115,6 +161,6 @@ function showCreate(object, host) {
     const body = h('div', { class: 'schema-in-dialog' }, sqlText('CREATE statement', sql, host.notify), sql ? null : note(createDenied(object.kind), 'warn'));
     const edit = sql ? [{ label: 'Open in a new tab', value: 'edit' }] : [];
     const chosen = await openDialog({ title: `${object.kind} ${object.name}`, wide: true, body, actions: [...edit, { label: 'Close', value: '', kind: 'primary' }] });
-    if (chosen === 'edit' && sql) host.fillIn(object.db, editText(object, sql, host.mariadb), object.name);
+    if (chosen === 'edit' && sql) host.edit(object, sql);
   });
 }

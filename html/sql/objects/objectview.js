@@ -7,10 +7,9 @@ import { fill, h, icon, iconButton } from '../../common/dom.js';
 import { ask, askRows, textOf } from '../ask.js';
 import { createDenied, createText, qualified, showCreateSql, titleOf } from './kinds.js';
 import { code, facts, note, row, section, sqlText, table } from './parts.js';
-import { editText } from './redefine.js';
 
 /** @typedef {import('./kinds.js').Named} Named */
-/** @typedef {{api: import('./privileges.js').Api, notify: Notify, mariadb: boolean, menu: (button: HTMLElement) => void, call: () => void, edit: (sql: string) => void, jump: (table: string) => void}} ViewOptions */
+/** @typedef {{api: import('./privileges.js').Api, notify: Notify, mariadb: boolean, mayChange: boolean, menu: (button: HTMLElement) => void, call: () => void, edit: (sql: string) => void, jump: (table: string) => void}} ViewOptions */
 
 /** Facts of an object, by its kind, as `information_schema` has them. */
 const FACTS = {
@@ -48,7 +47,7 @@ async function load(host, object, options) {
     settled(object.kind === 'event' ? ask(api, { sql: 'SELECT @@GLOBAL.event_scheduler' }) : Promise.resolve(null)),
   ]);
   const sql = made.value ? createText(made.value) : null;
-  const edit = h('button', { type: 'button', class: 'button', on: { click: () => options.edit(editText(object, sql ?? '', options.mariadb)) } }, icon('edit'), 'Open in a new tab');
+  const edit = h('button', { type: 'button', class: 'button', on: { click: () => options.edit(sql ?? '') } }, icon('edit'), options.mayChange && object.kind !== 'sequence' ? 'Edit' : 'Open in a new tab');
   fill(host, header(host, object, options), factsOf(object, known.value ?? {}, options), asleep(scheduler.value), note(known.error, 'bad'),
     parametersTable(parameters.value), note(parameters.error, 'bad'), note(made.error || (!sql && createDenied(object.kind)), made.error ? 'bad' : 'warn'),
     sqlText('CREATE statement', sql, options.notify, edit));

@@ -63,6 +63,24 @@ export function deleteTemplate(object, schema) {
   return `DELETE FROM ${qualified(object)}\n${where(schema, new Set())}`;
 }
 
+/** Kinds that can be created from a template. */
+export const NEW_KINDS = ['view', 'procedure', 'function', 'trigger', 'event'];
+
+/**
+ * A statement that creates an object and runs as it stands.
+ * @param {string} kind @param {string} db @param {string} [table] of a trigger
+ */
+export function newTemplate(kind, db, table) {
+  const name = `${quoteIdentifier(db)}.new_${kind}`;
+  switch (kind) {
+    case 'view': return `CREATE VIEW ${name} AS\nSELECT 1 AS id`;
+    case 'procedure': return `CREATE PROCEDURE ${name}(IN amount INT)\nSQL SECURITY INVOKER\nBEGIN\n  SELECT amount * 2 AS doubled;\nEND`;
+    case 'function': return `CREATE FUNCTION ${name}(amount INT) RETURNS INT\nDETERMINISTIC NO SQL\nRETURN amount * 2`;
+    case 'trigger': return `CREATE TRIGGER ${name}\nBEFORE INSERT ON ${quoteIdentifier(db)}.${quoteIdentifier(table ?? 'my_table')}\nFOR EACH ROW\nBEGIN\n  SET @last_insert = NOW();\nEND`;
+    default: return `CREATE EVENT ${name}\nON SCHEDULE EVERY 1 DAY STARTS CURRENT_TIMESTAMP + INTERVAL 1 DAY\nON COMPLETION PRESERVE DISABLE\nDO\n  SET @ran = NOW()`;
+  }
+}
+
 /** A call: what goes in is a parameter, what comes out a variable that is shown behind it. @param {import('./kinds.js').Named} object @param {Argument[]} list */
 export function callTemplate(object, list) {
   const taken = new Set();

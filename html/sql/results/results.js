@@ -58,6 +58,8 @@ export function createResults(host, deps) {
     notRun: (how) => area.notRun(how),
     openTab: (id, title, element, options = {}) => area.openTab(id, title, element, options),
     closeTab: (id) => area.tabs.remove(`other-${id}`),
+    hasTab: (id) => area.tabs.has(`other-${id}`),
+    reload: (id) => area.reload(`other-${id}`),
     renameTab: (id, title) => area.tabs.rename(`other-${id}`, title),
     activate: (id) => area.activate(id),
     setStatus: (text) => area.setStatus(text),
@@ -475,6 +477,12 @@ class ResultArea {
   /** Describes what would be lost with one tab. @param {string} key */
   unsavedIn(key) {
     return this.#views.get(key)?.unsaved ?? '';
+  }
+
+  /** Loads what a tab shows again, unless something would be lost. @param {string} key */
+  reload(key) {
+    const view = this.#views.get(key);
+    if (!view?.unsaved) view?.reload?.();
   }
 
   /** @param {string} id of the workbench's tabs, or `chart`, `plan`, `messages`, `result-1` … */

@@ -12,6 +12,8 @@ import { fill, h, icon, iconButton } from '../../common/dom.js';
  * @property {() => string} newId
  * @property {() => boolean} readOnly
  * @property {() => boolean} mariadb
+ * @property {() => boolean} mayChangeAccounts
+ * @property {(outcome: {sql: string, ms: number, error: string}) => void} remember
  * @property {() => string} user
  * @property {(db: string) => void} browse
  * @property {(db: string, table: string) => void} openSchema

@@ -10,8 +10,9 @@ import { ask, askRows } from '../ask.js';
 import { copied, facts, highlighted } from '../objects/parts.js';
 import { ownGrants, reach } from '../objects/privileges.js';
 import { DataTable, rowButton } from './datatable.js';
-import { byConnection, idsText, METADATA_LOCKS, metadataWaits, roots, ROW_WAITS } from './locks.js';
+import { idsText, roots } from './locks.js';
 import { frame, textOfRow } from './parts.js';
+import { Waits } from './waits.js';
 
 const LIST = (from) => `SELECT ID AS id, USER AS user, HOST AS host, DB AS db, COMMAND AS command, TIME AS time, STATE AS state, INFO AS info, ID = CONNECTION_ID() AS own FROM ${from}`;
 
@@ -69,49 +70,7 @@ async function transactions(api, signal) {
   return new Map(rows.map(({ id, seconds }) => [Number(id), Number(seconds)]));
 }
 
-/** Asks who waits for whom; what the server refuses once is not asked again. */
-class Waits {
-  #api;
-  #rows;
-  #metadata = METADATA_LOCKS;
-
-  constructor(api, mariadb) {
-    this.#api = api;
-    this.#rows = mariadb ? [ROW_WAITS.information] : [ROW_WAITS.performance, ROW_WAITS.information];
-  }
-
-  /** @param {AbortSignal} signal @param {boolean} performance whether the account may read the performance schema */
-  async waits(signal, performance) {
-    if (!performance) [this.#rows, this.#metadata] = [this.#rows.filter((sql) => sql !== ROW_WAITS.performance), ''];
-    const [rows, locks] = [await this.#rowWaits(signal), await this.#locks(signal)];
-    return byConnection([...rows.map(({ waiting, blocking }) => ({ waiting: Number(waiting), blocking: Number(blocking) })), ...metadataWaits(locks)]);
-  }
-
-  async #rowWaits(signal) {
-    while (this.#rows.length) {
-      const rows = await this.#ask(this.#rows[0], signal);
-      if (rows) return rows;
-      this.#rows.shift();
-    }
-    return [];
-  }
-
-  async #locks(signal) {
-    const locks = this.#metadata ? await this.#ask(this.#metadata, signal) : [];
-    if (!locks) this.#metadata = '';
-    return /** @type {import('./locks.js').Lock[]} */ (locks ?? []);
-  }
-
-  /** Null where it is refused. */
-  #ask(sql, signal) {
-    return askRows(this.#api, { sql, limit: 10_000, signal }).catch((error) => {
-      if (signal.aborted || !error.errno) throw error;
-      return null;
-    });
-  }
-}
-
-/** Tells of connections that hold up others and wait for nobody. @param {ReturnType<typeof byConnection>} waits @param {any[]} list */
+/** Tells of connections that hold up others and wait for nobody. @param {ReturnType<typeof import('./locks.js').byConnection>} waits @param {any[]} list */
 function holdersText(waits, list) {
   const told = roots(waits).map(({ id, held }) => {
     const row = list.find((one) => one.id === id);

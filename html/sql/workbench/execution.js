@@ -20,7 +20,7 @@ import { SQL_MODE, settingsOf } from './scriptsettings.js';
  * Parts of the page that an Execution needs.
  * @typedef {import('./querytab.js').TabHost & {tabs: QueryTab[], drawState: (tab: QueryTab) => void, drawTabs: () => void, dictionaryChanged: () => void,
  *   parameters: (statements: import('./runner.js').Statement[]) => Promise<import('./runner.js').Statement[]|null>,
- *   replace: (tab: QueryTab, statement: import('./runner.js').Statement) => Promise<void>,
+ *   replace: (tab: QueryTab, statement: import('./runner.js').Statement) => Promise<boolean>,
  *   remember: (tab: QueryTab, outcome: import('./runner.js').Outcome) => void}} RunHost
  */
 
@@ -89,6 +89,8 @@ export class Execution {
     if (!filled) return undefined;
     statements = filled;
     if (statements.length === 1 && this.#host.readOnly && this.#refuse(tab, statements[0])) return undefined;
+    // The text of an object that was opened to be changed, which its own SQL mode may quote otherwise.
+    if (statements.length === 1 && tab.edits && !plan && /^\s*CREATE\b/i.test(statements[0].sql) && await this.#host.replace(tab, statements[0])) return undefined;
     if (!confirmed && !await this.#confirmed(statements)) return undefined;
     if (tab.run || !this.#host.tabs.includes(tab)) return undefined;
     const end = await this.#start(tab, statements, plan);

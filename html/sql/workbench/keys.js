@@ -1,13 +1,14 @@
-// The keyboard: one table that is both what the page listens to and what the overview shows.
+// The keyboard: keys that the page listens to, which the overview shows too.
 import { isMac } from '../../common/dom.js';
 import * as keyboard from '../../common/keys.js';
 
 const { alt, bare, mod } = keyboard;
 
-const MOD = isMac ? '⌘' : 'Ctrl';
-const ALT = isMac ? '⌥' : 'Alt';
+/** Names of the keys. */
+export const MOD = isMac ? '⌘' : 'Ctrl';
+export const ALT = isMac ? '⌥' : 'Alt';
 
-/** Keys of the page. `match` is absent where another part (editor, sidebar, grid) handles the key itself. @type {keyboard.Key[]} */
+/** Keys of the page; `keylist.js` has those of its parts. `match` is absent where another part (editor, sidebar, grid) handles the key itself. @type {keyboard.Key[]} */
 export const KEYS = [
   { group: 'Run', keys: [MOD, 'Enter'], what: 'Run the selection or the statement at the cursor', command: 'run', match: (e) => mod(e) && !e.shiftKey && e.key === 'Enter' },
   { group: 'Run', keys: [MOD, 'Shift', 'Enter'], what: 'Run the whole script', command: 'runAll', match: (e) => mod(e) && e.shiftKey && e.key === 'Enter' },
@@ -36,38 +37,7 @@ export const KEYS = [
   { group: 'Around', keys: [ALT, 'S'], what: 'Saved queries', command: 'saved', match: (e) => alt(e) && !e.shiftKey && e.code === 'KeyS' },
   { group: 'Around', keys: ['/'], what: 'Filter databases or tables', command: 'filter', outside: true, match: (e) => bare(e) && e.key === '/' },
   { group: 'Around', keys: ['?'], what: 'This overview', command: 'keys', outside: true, match: (e) => !mod(e) && !e.altKey && e.key === '?' },
-  { group: 'Tables', keys: ['↑', '↓'], what: 'Move in the list; Home and End to its ends' },
-  { group: 'Tables', keys: ['Enter'], what: 'Open a database; show the schema of a table' },
-  { group: 'Tables', keys: ['Shift', 'Enter'], what: 'Select the first 100 rows of a table' },
-  { group: 'Tables', keys: [ALT, 'Enter'], what: 'Open the data of a table' },
-  { group: 'Tables', keys: ['Shift', 'F10'], what: 'The menu of a table, routine or database' },
-  { group: 'Tables', keys: ['→', '←'], what: 'Open and close a group: routines, triggers, events' },
-  { group: 'Tables', keys: ['Backspace'], what: 'Back to the databases' },
-  { group: 'Results', keys: ['↑', '↓', '←', '→'], what: 'Move in the grid; with Shift select; Home, End, Page Up, Page Down' },
-  { group: 'Results', keys: [MOD, 'C'], what: 'Copy the selection as tab-separated text' },
-  { group: 'Results', keys: [MOD, 'A'], what: 'Select all; Shift+Space the row, Ctrl+Space the column' },
   { group: 'Results', keys: ['F3'], what: `Find in the results, from anywhere (in the results also ${MOD} F)`, command: 'findResults', match: (e) => bare(e) && e.key === 'F3' },
-  { group: 'Results', keys: [MOD, 'G'], what: 'List the columns: go to one, hide, freeze, move' },
-  { group: 'Results', keys: ['F7'], what: 'Next difference of two results that are compared (Shift: previous)' },
-  { group: 'Results', keys: ['Enter'], what: 'Open the cell viewer; Shift+F10 the menu of the cell' },
-  { group: 'Results', keys: ['F8'], what: `The form of the row: all its columns; ${ALT} ↑ ↓ the row above, below` },
-  { group: 'Results', keys: ['Delete'], what: 'Close the tab, if it can be closed' },
-  { group: 'Data of a table', keys: [ALT, '↓'], what: 'Filter the column' },
-  { group: 'Data of a table', keys: [ALT, '→', '←'], what: 'Follow a foreign key, and go back' },
-  { group: 'Editing rows', keys: ['Enter'], what: `Edit the cell (also F2, a double click, or just type), ${MOD} Enter for all selected cells; Shift+Enter opens the viewer` },
-  { group: 'Editing rows', keys: ['Esc'], what: 'Discard the edit; Enter, Tab and Shift+Tab accept it and move on' },
-  { group: 'Editing rows', keys: [ALT, 'Enter'], what: 'Edit in a multi-line panel' },
-  { group: 'Editing rows', keys: [MOD, '0'], what: 'Set NULL' },
-  { group: 'Editing rows', keys: [MOD, 'Backspace'], what: 'Set the column’s default' },
-  { group: 'Editing rows', keys: ['Insert'], what: `New row; ${MOD} D duplicates, ${MOD} Delete deletes rows` },
-  { group: 'Editing rows', keys: [MOD, 'V'], what: 'Paste cells; with Shift as new rows' },
-  { group: 'Editing rows', keys: [MOD, 'Z'], what: 'Undo the last change' },
-  { group: 'Editing rows', keys: [MOD, 'S'], what: 'Review the changes as SQL, and apply them' },
-  { group: 'Column header', keys: ['Enter'], what: 'Sort ascending, descending, unsorted; with Shift add this column' },
-  { group: 'Column header', keys: [ALT, '←', '→'], what: 'Resize the column' },
-  { group: 'Column header', keys: [ALT, 'Enter'], what: 'Fit the column to its content' },
-  { group: 'Column header', keys: ['Shift', ALT, '←', '→'], what: 'Move the column' },
-  { group: 'Column header', keys: ['Shift', 'F10'], what: 'The menu of the column' },
 ];
 
 /** Listens for the page's keys. @param {Record<string, (event: KeyboardEvent) => void>} commands */
@@ -75,6 +45,3 @@ export const listenForKeys = (commands) => keyboard.listenForKeys(KEYS, commands
 
 /** Text of a command's keys, for menus and tooltips. @param {string} command */
 export const keyText = (command) => keyboard.keyText(KEYS, command);
-
-/** The overview of all keys. */
-export const showKeys = () => keyboard.showKeys(KEYS);

@@ -1,19 +1,11 @@
 // Panes and menus of the objects in the sidebar. Most of it is loaded on demand.
-import { announce, notify } from '../../common/announce.js';
+import { notify } from '../../common/announce.js';
 import { h } from '../../common/dom.js';
+import { isSystem } from '../core/entries.js';
 import { later } from './querytab.js';
-import { randomId } from './store.js';
 
 /** @typedef {import('../objects/kinds.js').Named} Named */
-/**
- * Parts of the page that panes and menus need.
- * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, readOnly: boolean,
- *   active: import('./querytab.js').QueryTab, tabs: import('./querytab.js').QueryTab[], layout: import('./layout.js').Layout, sidebar: import('./sidebar.js').Sidebar,
- *   openSchema: (db: string, table: string) => void, openData: (db: string, table: string) => void, runTable: (db: string, table: string) => void, openImport: (place: {db: string, table?: string}) => Promise<boolean>,
- *   execution: import('./execution.js').Execution, openDump: (what: {db: string, tables?: string[]}) => void, browse: (db: string) => void,
- *   useDatabase: (db: string) => void, fillInNew: (db: string, sql: string, name: string, run?: boolean) => void, dictionaryChanged: () => void,
- *   remember: (tab: import('./querytab.js').QueryTab, outcome: import('./runner.js').Outcome) => void}} Bench
- */
+/** @typedef {import('../objects/changing.js').Bench} Bench */
 
 /** The panes and menus of one page. */
 export class Objects {
@@ -24,7 +16,8 @@ export class Objects {
     this.#bench = bench;
   }
 
-  get #mariadb() {
+  /** True if the server is a MariaDB. */
+  get mariadb() {
     return /mariadb/i.test(this.#bench.info.version);
   }
 
@@ -47,10 +40,11 @@ export class Objects {
       data: () => bench.openData(db, table),
       fill: () => bench.openImport({ db, table }),
       dump: () => bench.openDump({ db, tables: [table] }),
+      structure: this.mayChange(db) ? () => this.structure('edit', { db, name: table }) : undefined,
       menu: (button, kind) => this.menu(button, object(kind)),
       more: async (schema) => {
         const module = await later(import('../objects/tablefacts.js'));
-        const of = { api: bench.api, db, table, mariadb: this.#mariadb, jump: (toDb, toTable) => bench.openSchema(toDb, toTable), open: (name) => this.open({ kind: 'trigger', db, name, on: table }) };
+        const of = { api: bench.api, db, table, mariadb: this.mariadb, jump: (toDb, toTable) => bench.openSchema(toDb, toTable), open: (name) => this.open({ kind: 'trigger', db, name, on: table }) };
         return module ? module.tableSections(schema, of) : [];
       },
     }));
@@ -65,28 +59,38 @@ export class Objects {
     const module = await later(import('../objects/objectview.js'));
     if (!module) return undefined;
     const view = module.objectView(object, {
-      api: bench.api, notify, mariadb: this.#mariadb,
+      api: bench.api, notify, mariadb: this.mariadb, mayChange: this.mayChange(db),
       menu: (button) => this.menu(button, object),
-      call: async () => (await this.#menuModule())?.call(object, this.#host(), !(kind === 'procedure' && bench.readOnly)),
-      edit: (sql) => bench.fillInNew(db, sql, name),
+      call: () => this.act('call', object, !(kind === 'procedure' && bench.readOnly)),
+      edit: (sql) => this.act('edit', object, sql),
       jump: (table) => bench.openSchema(db, table),
     });
     return this.#show(`${kind}:${db}.${name}`, name, view, kind === 'procedure' || kind === 'function' ? 'function' : kind);
   }
 
-  /** Offers to replace what a CREATE was refused for. @param {import('./querytab.js').QueryTab} tab @param {import('./runner.js').Statement} statement */
-  async replace(tab, statement) {
-    const bench = this.#bench;
-    const module = await later(import('../objects/replacing.js'));
-    // The DROP is not in the editor.
-    const shown = (sql) => (sql === statement.sql ? statement : { start: statement.start, end: statement.start, sql });
-    await module?.replaceExisting(statement.sql, {
-      api: bench.api, db: tab.db, session: tab.session, mariadb: this.#mariadb, newId: randomId,
-      run: (list) => bench.execution.run(tab, list.map(shown), { confirmed: true }),
-      say: (text, kind = 'bad') => { tab.showMessage({ text, kind, at: statement.start }); announce(text, 'bad'); },
-      keep: (db, sql, name) => bench.fillInNew(db, sql, name),
-    });
-    this.#bench.catalogue.forget();
+  /** True if the structure of a database may be changed from here. @param {string} db */
+  mayChange(db) {
+    return !this.#bench.readOnly && !isSystem(db);
+  }
+
+  /** Opens the form of a new table; null where none may be created. @param {string} db @returns {(() => void)|null} */
+  creation(db) {
+    return this.mayChange(db) ? () => this.structure('new', { db, name: '' }) : null;
+  }
+
+  /** Opens the form of a table, or renames or copies it. @param {'edit'|'new'|'rename'|'copy'} what @param {{db: string, name: string}} object */
+  structure(what, object) {
+    if (this.mayChange(object.db)) this.act('structure', what, object);
+  }
+
+  /**
+   * Changes of objects, which are loaded when one is made.
+   * @param {'replace'|'offerUnfinished'|'change'|'database'|'menu'|'menuNew'|'call'|'edit'|'structure'|'gone'} what @param {...any} given
+   * @returns {Promise<any>}
+   */
+  async act(what, ...given) {
+    const module = await later(import('../objects/changing.js'));
+    return /** @type {any} */ (module)?.[what](this.#bench, this, ...given);
   }
 
   #show(id, title, view, icon, onShow = () => {}) {
@@ -98,49 +102,13 @@ export class Objects {
   }
 
   /** Opens the menu of an object at a button. @param {HTMLElement} button @param {Named} object */
-  async menu(button, object) {
-    const module = await this.#menuModule();
-    // The list may have been drawn afresh meanwhile.
-    const at = button.isConnected ? button : this.#bench.sidebar.entryOf(object);
-    if (at) module?.openObjectMenu(at, object, this.#host());
-  }
-
-  #menuModule() {
-    return later(import('../objects/objectmenu.js'));
+  menu(button, object) {
+    return this.act('menu', button, object);
   }
 
   /** Objects below the tables of a database. @param {string} db @param {string} group */
   async group(db, group) {
     const module = await import('../objects/groups.js');
     return module.loadGroup(this.#bench.api, db, group);
-  }
-
-  /** @returns {import('../objects/objectmenu.js').Host} */
-  #host() {
-    const bench = this.#bench;
-    return {
-      api: bench.api, notify, readOnly: bench.readOnly, mariadb: this.#mariadb, newId: randomId,
-      schema: (db, table) => bench.catalogue.schema(db, table),
-      open: (object) => this.open(object),
-      data: (db, table) => bench.openData(db, table),
-      rows: (db, table) => bench.runTable(db, table),
-      use: (db) => bench.useDatabase(db),
-      fill: (place) => bench.openImport(place),
-      dump: (what) => bench.openDump(what),
-      fillIn: (db, sql, name, run = false) => bench.fillInNew(db, sql, name, run),
-      gone: (object, sql) => this.#gone(object, sql),
-    };
-  }
-
-  /** An object was emptied or dropped: what shows it is closed, the lists are loaded again. */
-  #gone({ kind, db, name }, sql) {
-    const bench = this.#bench;
-    const pane = kind === 'table' || kind === 'view' ? 'schema' : kind;
-    if (sql.startsWith('DROP ')) for (const tab of bench.tabs) for (const id of [`${pane}:${db}.${name}`, `data:${db}.${name}`]) tab.results.closeTab(id);
-    bench.remember(bench.active, { sql, ms: 0, rows: null, error: '' });
-    bench.catalogue.forget();
-    if (kind === 'database' && bench.sidebar.db === name) bench.sidebar.showDatabases(true);
-    bench.dictionaryChanged();
-    announce(`${sql.split(' ', 2).join(' ')} done`);
   }
 }

@@ -1,7 +1,7 @@
 // Fills tabs from outside: the first rows of a table, a script from a file.
 import { notify } from '../../common/announce.js';
 import { selectAll } from '../core/identifiers.js';
-import { readScript } from './files.js';
+import { later } from './querytab.js';
 
 /** Errors of an account that may not read all columns: `ER_TABLEACCESS_DENIED_ERROR`, `ER_COLUMNACCESS_DENIED_ERROR`. */
 const COLUMNS_DENIED = new Set([1142, 1143]);
@@ -33,7 +33,7 @@ export async function runFirstRows(tab, db, table, { execution, catalogue, isOpe
  */
 export async function openScriptIn(file, tabFor) {
   try {
-    const script = await readScript(file);
+    const script = await (await later(import('./scriptfile.js')))?.readScript(file);
     const tab = script && tabFor();
     if (!script || !tab) return null;
     tab.rename(script.name.slice(0, 60));

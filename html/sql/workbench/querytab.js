@@ -38,8 +38,8 @@ export function later(module) {
 
 /** A tab with editor and results. */
 export class QueryTab {
-  /** @param {TabHost} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number, autoName?: string, front?: string}} stored */
-  constructor(app, { name, text = '', db = '', generated = false, caret = 0, autoName = '', front = '' }) {
+  /** @param {TabHost} app @param {{name: string, text?: string, db?: string, generated?: boolean, edits?: boolean, caret?: number, autoName?: string, front?: string}} stored */
+  constructor(app, { name, text = '', db = '', generated = false, edits = false, caret = 0, autoName = '', front = '' }) {
     this.app = app;
     this.id = randomId();
     this.name = name;
@@ -49,6 +49,8 @@ export class QueryTab {
     /** The name that the tab got from a table, not from a person. */
     this.autoName = autoName;
     this.generated = generated;
+    /** True if its text is that of an object which running it replaces. */
+    this.edits = edits;
     this.session = randomId();
     this.sessionUsed = false;
     /** True if the session has an open transaction, by the last answer. */
@@ -168,6 +170,7 @@ export class QueryTab {
   fillIn(sql, db) {
     this.editor.replaceAll(sql);
     this.generated = true;
+    this.edits = false;
     if (db) this.db = db;
     this.app.tabChanged(this);
   }
@@ -248,7 +251,7 @@ export class QueryTab {
     const where = at === undefined ? null : this.editor.position(at);
     const jump = where && h('button', { type: 'button', class: 'link', text: `line ${where.line}, column ${where.column}`, on: { click: () => this.editor.select(at ?? 0) } });
     this.message.className = `editor-message ${message.kind ?? 'bad'}`;
-    fill(this.message, icon(message.kind === 'warn' ? 'warn' : 'error'), h('span', { class: 'editor-message-text', text: message.text }), jump,
+    fill(this.message, icon({ warn: 'warn', good: 'check' }[message.kind ?? ''] ?? 'error'), h('span', { class: 'editor-message-text', text: message.text }), jump,
       iconButton('close', 'Dismiss', () => { this.showMessage(null); this.editor.mark([]); this.editor.area.focus(); }));
   }
 
@@ -301,7 +304,7 @@ export class QueryTab {
 
   /** State that is kept across reloads. */
   stored() {
-    return { id: this.id, name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName, data: this.results.places(), front: this.front || this.results.front };
+    return { id: this.id, name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, edits: this.edits, caret: this.editor.caret, autoName: this.autoName, data: this.results.places(), front: this.front || this.results.front };
   }
 
   /** Leaves the session to the page that is loaded next. @returns {import('./store.js').StoredSession} */

@@ -8,8 +8,8 @@ export { highlighted } from '../objects/parts.js';
 
 /**
  * @typedef {{db: string, table: string, column?: string, readOnly: boolean, load: (fresh: boolean) => Promise<any>, jump: (db: string, table: string) => void,
- *   run: () => void, data: () => void, fill: () => void, dump: () => void, menu: (button: HTMLElement, kind: string) => void, more: (schema: any) => Promise<Node[]>, notify: Notify}} SchemaOptions
- *   `column`: has the focus once it is there; if empty, the schema has; `more`: what is asked for when the rest is shown already
+ *   run: () => void, data: () => void, fill: () => void, dump: () => void, structure?: () => void, menu: (button: HTMLElement, kind: string) => void, more: (schema: any) => Promise<Node[]>, notify: Notify}} SchemaOptions
+ *   `column`: has the focus once it is there; if empty, the schema has; `more`: what is asked for when the rest is shown already; `structure`: opens the form of the table
  */
 
 /**
@@ -18,7 +18,7 @@ export { highlighted } from '../objects/parts.js';
  * @returns {HTMLElement}
  */
 export function schemaView(options) {
-  const host = h('div', { class: 'schema', tabindex: '0', role: 'region', 'aria-label': `Schema of ${options.table}` });
+  const host = h('div', { class: 'schema', tabindex: '0', role: 'region', 'aria-label': `Schema of ${options.table}`, on: { reload: () => load(host, options, true) } });
   load(host, options, false);
   return host;
 }
@@ -60,11 +60,12 @@ function header(host, options, kind) {
   const run = h('button', { type: 'button', class: 'button', on: { click: options.run } }, icon('play'), 'Select rows');
   const data = h('button', { type: 'button', class: 'button', on: { click: options.data } }, icon('rows'), 'Data');
   const filling = kind === 'table' && !options.readOnly && h('button', { type: 'button', class: 'button', title: 'Import a CSV file into this table', on: { click: options.fill } }, icon('upload'), 'Import');
+  const structure = kind === 'table' && options.structure && h('button', { type: 'button', class: 'button', on: { click: options.structure } }, icon('edit'), 'Edit structure');
   const dump = h('button', { type: 'button', class: 'button', title: `Dump ${name} as SQL`, on: { click: options.dump } }, icon('download'), 'Dump …');
   const refresh = iconButton('refresh', 'Reload the schema', () => load(host, options, true));
   const menu = iconButton('dots', `More for ${name}`, (event) => options.menu(event.currentTarget, kind), { 'aria-haspopup': 'menu', 'aria-expanded': 'false' });
   const title = h('h2', {}, h('span', { class: 'dim' }, marked(`${db}.`)), marked(name));
-  return h('div', { class: 'schema-head' }, title, data, run, filling, dump, refresh, menu);
+  return h('div', { class: 'schema-head' }, title, data, run, structure, filling, dump, refresh, menu);
 }
 
 /** Facts about the whole table; a broken view's comment is shown above. */

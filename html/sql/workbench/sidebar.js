@@ -31,7 +31,7 @@ export class Sidebar {
    * @param {{openDatabase: (db: string) => void, useDatabase: (db: string) => void, openTable: (db: string, table: string) => void,
    *   runTable: (db: string, table: string) => void, openData: (db: string, table: string, focus?: boolean) => void,
    *   openObject: (object: import('../objects/kinds.js').Named) => void, menu: (button: HTMLElement, object: import('../objects/kinds.js').Named) => void,
-   *   loadGroup: (db: string, group: string) => Promise<import('./sidebargroups.js').Loaded>, openDump: (db: string) => void, announce: (text: string) => void}} on
+   *   loadGroup: (db: string, group: string) => Promise<import('./sidebargroups.js').Loaded>, openDump: (db: string) => void, isReadOnly: () => boolean, menuNew: (button: HTMLElement, db: string, group: string) => void, newDatabase: () => void, newTable: (db: string) => (() => void)|null, announce: (text: string) => void}} on
    */
   constructor(catalogue, on) {
     this.#catalogue = catalogue;
@@ -126,6 +126,7 @@ export class Sidebar {
     this.#db = db;
     this.#turn += 1;
     this.#unreached = false;
+    this.#groups.mayCreate = db !== null && !this.#on.isReadOnly() && !isSystem(db);
     this.#groups.enter(db);
     if (moved) {
       this.filter.value = '';
@@ -163,12 +164,13 @@ export class Sidebar {
   #head() {
     const refresh = iconButton('refresh', this.#db === null ? 'Refresh databases' : 'Refresh tables', () => { this.#catalogue.changes += 1; this.refresh(); });
     if (this.#db === null) {
-      fill(this.head, h('h2', { id: 'sidebar-title', text: 'Databases' }), refresh);
+      fill(this.head, h('h2', { id: 'sidebar-title', text: 'Databases' }), !this.#on.isReadOnly() && iconButton('plus', 'New database', () => this.#on.newDatabase()), refresh);
       this.filter.placeholder = 'Filter databases';
     } else {
       const back = h('button', { type: 'button', class: 'button quiet back', on: { click: () => this.#back() } }, icon('back'), 'Databases');
       const dump = iconButton('download', `Dump ${this.#db} as SQL`, () => this.#on.openDump(this.#db));
-      fill(this.head, back, dump, refresh, h('h2', { id: 'sidebar-title', class: 'sidebar-db', title: this.#db }, icon('database'), h('span', { text: this.#db })), this.#use);
+      const create = this.#on.newTable(this.#db);
+      fill(this.head, back, create && iconButton('plus', `New table in ${this.#db}`, create), dump, refresh, h('h2', { id: 'sidebar-title', class: 'sidebar-db', title: this.#db }, icon('database'), h('span', { text: this.#db })), this.#use);
       this.filter.placeholder = 'Filter tables';
     }
     this.filter.setAttribute('aria-label', this.filter.placeholder);
@@ -257,9 +259,11 @@ export class Sidebar {
   #click(event) {
     const run = event.target.closest('[data-run]');
     const main = event.target.closest('.row-main');
+    const fresh = event.target.closest('[data-fresh]');
     const data = event.target.closest('[data-rows]');
     const more = event.target.closest('[data-more]');
-    if (data) this.#on.openData(this.#db, data.dataset.rows);
+    if (fresh) this.#on.menuNew(fresh, this.#db, fresh.dataset.fresh);
+    else if (data) this.#on.openData(this.#db, data.dataset.rows);
     else if (run) this.#on.runTable(this.#db, run.dataset.run);
     else if (more) this.#on.menu(more, this.#objectOf(more.parentElement.querySelector('.row-main')));
     else if (main && !this.list.contains(main)) this.#on.openObject(this.#objectOf(main));
@@ -351,6 +355,8 @@ export class Sidebar {
   #act(main, event) {
     const { key } = event;
     const isTable = main.dataset.kind === 'table' || main.dataset.kind === 'view';
+    const fresh = query(main.parentElement ?? this.body, '[data-fresh]');
+    if (fresh && (key === 'ContextMenu' || (key === 'F10' && event.shiftKey))) return (this.#on.menuNew(fresh, this.#db, fresh.dataset.fresh ?? ''), true);
     if (main.matches('.group-head')) return this.#groups.key(main, key) || (key === 'Backspace' && (this.#back(), true));
     if (key === 'ContextMenu' || (key === 'F10' && event.shiftKey)) this.#on.menu(main, this.#objectOf(main));
     else if (key === 'Enter' && (event.shiftKey || event.ctrlKey || event.metaKey) && isTable) this.#on.runTable(this.#db, main.dataset.name);

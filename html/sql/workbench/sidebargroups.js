@@ -20,6 +20,8 @@ export class SidebarGroups {
   /** @type {Map<string, Loaded|string>} what was loaded, or why it was not */
   #known = new Map();
   #words = [];
+  /** True if objects may be created in the database. */
+  mayCreate = false;
 
   /** @param {(db: string, group: string) => Promise<Loaded>} load @param {() => void} changed the entries are others now */
   constructor(load, changed) {
@@ -114,7 +116,14 @@ export class SidebarGroups {
     const count = typeof loaded !== 'object' ? '' : found.length === items.length ? items.length.toLocaleString('en') : `${found.length.toLocaleString('en')} of ${items.length.toLocaleString('en')}`;
     const head = h('button', { type: 'button', class: 'group-head', tabindex: '-1', 'aria-expanded': String(open), data: { group } },
       icon(open ? 'chevron-down' : 'chevron-right'), h('span', { text: GROUPS[group] }), h('span', { class: 'row-figures', text: count }));
-    return h('div', { class: 'group' }, h('div', { class: 'group-line' }, head), open && this.#entries(GROUPS[group], loaded, found));
+    return h('div', { class: 'group' }, h('div', { class: 'group-line' }, head, this.#fresh(group)), open && this.#entries(GROUPS[group], loaded, found));
+  }
+
+  /** The button that creates in a group. */
+  #fresh(group) {
+    const one = { routines: 'routine', triggers: 'trigger', events: 'event' }[group];
+    if (!this.mayCreate || !one) return null;
+    return h('button', { type: 'button', class: 'group-new', tabindex: '-1', title: `New ${one} …`, 'aria-label': `New ${one}`, 'aria-haspopup': 'menu', data: { fresh: group } }, icon('plus'));
   }
 
   #entries(label, loaded, found) {

@@ -4,7 +4,7 @@ import { readHistory } from '../core/history.js';
 import { MOST_PENDING, readPending } from '../core/pending.js';
 import { errorWithoutSecrets, withoutSecrets } from '../core/secrets.js';
 
-/** @typedef {{id?: string, name: string, text: string, db: string, generated: boolean, caret: number, autoName?: string, data?: any[], front?: string}} StoredTab */
+/** @typedef {{id?: string, name: string, text: string, db: string, generated: boolean, edits?: boolean, caret: number, autoName?: string, data?: any[], front?: string}} StoredTab */
 
 /** @typedef {{session: string, used: boolean, inTransaction: boolean}} StoredSession */
 

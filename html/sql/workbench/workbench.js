@@ -9,7 +9,7 @@ import { Execution } from './execution.js';
 import { chooseFile, hasValues, saveScript } from './files.js';
 import { FillIns } from './fillins.js';
 import { Keeping } from './keeping.js';
-import { keyText, listenForKeys, showKeys } from './keys.js';
+import { keyText, listenForKeys } from './keys.js';
 import { Layout } from './layout.js';
 import { openScriptIn, runFirstRows } from './opening.js';
 import { Objects } from './objects.js';
@@ -61,6 +61,10 @@ export class Workbench {
       menu: (button, object) => this.objects.menu(button, object),
       loadGroup: (db, group) => this.objects.group(db, group),
       openDump: (db) => this.openDump({ db }),
+      isReadOnly: () => this.readOnly,
+      menuNew: (button, db, group) => this.objects.act('menuNew', button, db, group),
+      newDatabase: () => this.objects.act('database', 'create'),
+      newTable: (db) => this.objects.creation(db),
       announce,
     });
   }
@@ -77,6 +81,7 @@ export class Workbench {
     this.keeping.listen();
     this.server.listen();
     this.#loadCatalogue();
+    if (!this.readOnly && this.workspace.read('replacing')) this.objects.act('offerUnfinished');
     if (!this.layout.isBare) this.active.editor.area.focus();
   }
 
@@ -186,7 +191,7 @@ export class Workbench {
       saveQuery: () => this.fillIns.saveQuery(),
       filter: () => { this.layout.openDrawer(); this.sidebar.filter.focus(); },
       search: async () => (await later(import('../search/palette.js')))?.openSearch(this),
-      keys: () => showKeys(),
+      keys: () => later(import('./keylist.js')).then((module) => module?.showKeys()),
     };
   }
 
@@ -442,9 +447,9 @@ export class Workbench {
     this.keeping.soon();
   }
 
-  /** Offers to replace what a CREATE was refused for. @param {QueryTab} tab @param {import('./runner.js').Statement} statement */
+  /** Offers to replace what a CREATE would create, or was refused for. @param {QueryTab} tab @param {import('./runner.js').Statement} statement */
   replace(tab, statement) {
-    return this.objects.replace(tab, statement);
+    return this.objects.act('replace', tab, statement);
   }
 
   /** @param {import('./runner.js').Statement[]} statements */
@@ -464,6 +469,11 @@ export class Workbench {
   openSchema(db, table, column) {
     this.#browse();
     this.objects.openSchema(db, table, column);
+  }
+
+  /** Shows the results, where tables are looked at. */
+  openPanes() {
+    this.#browse();
   }
 
   /** The tables of a database in the sidebar. @param {string} db */

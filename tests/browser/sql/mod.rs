@@ -3,11 +3,13 @@
 //! One browser and one database server serve all tests here; each has a database, a `postern` and a browser context
 //! of its own.
 
+mod accounts;
 mod client;
 mod columns;
 mod completing;
 mod daily;
 mod data;
+mod databases;
 mod dumps;
 mod edit;
 mod edit_form;
@@ -28,6 +30,7 @@ mod objects_drop;
 mod on_mysql;
 mod outage;
 mod outcomes;
+mod programs;
 mod result_tools;
 mod results;
 mod running;
@@ -37,6 +40,8 @@ mod search;
 mod server;
 mod sidebar;
 mod states;
+mod structure;
+mod structure_tables;
 mod tabs;
 mod transaction;
 mod transfer;

@@ -309,7 +309,7 @@ fn accounts_are_listed_with_what_each_may_do_and_no_password() {
     assert!(locked.contains("locked"), "{locked}");
     assert!(row_with(&client, "server_role").contains("role"));
     page.click(".server-table text=server_locked@%");
-    page.wait_for("eyes.first('.server-detail pre')");
+    page.wait_for("eyes.first('.account-grants li')");
     let told = client.text(".server-detail");
     assert!(
         told.contains("SELECT ON `mysql`.`db`") && told.contains("server_role"),

@@ -1,0 +1,135 @@
+/**
+ * Steps of the form on a whole table, and what is wrong with a table before the server is asked. No DOM.
+ * @module
+ */
+
+import { blankColumn, blankForeignKey, blankIndex, blankPart, dropColumn, edited } from './definition.js';
+import { freeName, indexName } from './fieldtext.js';
+
+/** @typedef {import('./definition.js').Table} Table */
+/** @typedef {{list: import('./draft.js').List|'table', id: string, field: string, text: string}} Problem */
+
+/** A table with fields of one part changed. @param {Table} table @param {import('./draft.js').List} list @param {string} id @param {Record<string, any>} fields @returns {Table} */
+export function withPart(table, list, id, fields) {
+  return { ...table, [list]: (/** @type {any[]} */ (table[list])).map((part) => (part.id === id ? edited(part, fields) : part)) };
+}
+
+/** A table without a part; indexes and foreign keys follow their columns. @param {Table} table @param {import('./draft.js').List} list @param {string[]} ids @returns {Table} */
+export function without(table, list, ids) {
+  const gone = new Set(ids);
+  if (list !== 'columns') return { ...table, [list]: (/** @type {any[]} */ (table[list])).filter((part) => !gone.has(part.id)) };
+  const names = new Set(table.columns.filter(({ id }) => gone.has(id)).map(({ name }) => name));
+  return { ...ids.reduce(dropColumn, table), foreignKeys: table.foreignKeys.filter(({ columns }) => !columns.some((name) => names.has(name))) };
+}
+
+/** A table with another part. @param {Table} table @param {import('./draft.js').List} list @param {any} part @param {string} [after] id of its neighbour @returns {Table} */
+export function withNew(table, list, part, after) {
+  const parts = /** @type {any[]} */ ([...table[list]]);
+  const at = after ? parts.findIndex(({ id }) => id === after) : -1;
+  parts.splice(at < 0 ? parts.length : at + 1, 0, part);
+  return { ...table, [list]: parts };
+}
+
+/** A column as a new one begins. */
+export const newColumn = () => ({ ...blankColumn(), type: 'varchar(255)' });
+
+/** A copy of a column. @param {Table} table @param {import('./definition.js').Column} column */
+export function copyOfColumn(table, column) {
+  return { ...column, id: blankColumn().id, was: null, name: freeName(`${column.name}_copy`, table.columns.map(({ name }) => name)), autoIncrement: false, text: null };
+}
+
+/** A table with columns moved by one place. @param {Table} table @param {string[]} ids @param {number} by @returns {Table} */
+export function moved(table, ids, by) {
+  const columns = [...table.columns];
+  const chosen = columns.filter(({ id }) => ids.includes(id));
+  for (const column of by < 0 ? chosen : chosen.reverse()) {
+    const at = columns.indexOf(column);
+    const to = at + by;
+    if (to < 0 || to >= columns.length || ids.includes(columns[to].id)) continue;
+    columns.splice(at, 1);
+    columns.splice(to, 0, column);
+  }
+  return columns.every((column, i) => column === table.columns[i]) ? table : { ...table, columns };
+}
+
+/** A table with a column put before another one, or at the end. @param {Table} table @param {string} id @param {string|null} before @returns {Table} */
+export function placed(table, id, before) {
+  const column = table.columns.find((one) => one.id === id);
+  if (!column || before === id) return table;
+  const columns = table.columns.filter((one) => one !== column);
+  const at = before === null ? -1 : columns.findIndex((one) => one.id === before);
+  columns.splice(at < 0 ? columns.length : at, 0, column);
+  return columns.every((one, i) => one === table.columns[i]) ? table : { ...table, columns };
+}
+
+/** Types that an index needs a length for. */
+const LONG = /^(?:tiny|medium|long)?(?:text|blob)\b|^json\b/i;
+/** Characters of a long text that an index holds, unless told otherwise. */
+const PREFIX = 100;
+
+/** An index of columns. @param {Table} table @param {string[]} names @param {import('./definition.js').IndexKind} kind @returns {import('./definition.js').Index} */
+export function indexOf(table, names, kind) {
+  const typeOf = (name) => table.columns.find((column) => column.name === name)?.type ?? '';
+  const needsLength = kind === 'index' || kind === 'unique';
+  const parts = names.map((name) => ({ ...blankPart(name), length: needsLength && LONG.test(typeOf(name)) ? PREFIX : null }));
+  return { ...blankIndex(), kind, parts, name: kind === 'primary' ? 'PRIMARY' : indexName(parts, table.indexes.map(({ name }) => name)) };
+}
+
+/** A table with an index of columns; a primary key takes the place of the present one. @param {Table} table @param {string[]} names @param {import('./definition.js').IndexKind} kind */
+export function withIndex(table, names, kind) {
+  if (kind !== 'primary') {
+    const index = indexOf(table, names, kind);
+    return { table: withNew(table, 'indexes', index), id: index.id };
+  }
+  const old = table.indexes.find((one) => one.kind === 'primary');
+  const index = old ? edited(old, { parts: names.map((name) => blankPart(name)) }) : indexOf(table, names, kind);
+  const indexes = old ? table.indexes.map((one) => (one === old ? index : one)) : [index, ...table.indexes];
+  // Columns of a primary key are never NULL.
+  const columns = table.columns.map((column) => (names.includes(column.name) && column.nullable ? edited(column, { nullable: false, default: column.default.kind === 'null' ? { kind: /** @type {const} */ ('none'), value: '' } : column.default }) : column));
+  return { table: { ...table, indexes, columns }, id: index.id };
+}
+
+/** A foreign key of columns. @param {string[]} columns @param {import('./fieldtext.js').Key & {fits: boolean}|undefined} key @param {string} own database of the table */
+export function foreignKeyOf(columns, key, own) {
+  const known = key?.fits ? { refDb: key.db === own ? '' : key.db, refTable: key.table, refColumns: key.columns } : {};
+  return { ...blankForeignKey(), columns, ...known };
+}
+
+/**
+ * Faults that the form itself sees.
+ * @param {Table} table @returns {Problem[]}
+ */
+export function problemsOf(table) {
+  /** @type {Problem[]} */ const found = [];
+  const add = (list, id, field, text) => found.push({ list, id, field, text });
+  if (!table.name) add('table', 'name', 'name', 'Enter a name for the table.');
+  if (!table.columns.length) add('table', 'name', 'columns', 'A table needs at least one column.');
+  const names = new Map();
+  for (const { id, name, type } of table.columns) {
+    if (!name) add('columns', id, 'name', 'Enter a name for the column.');
+    else if (names.has(name.toLowerCase())) add('columns', id, 'name', `There are two columns named ${name}.`);
+    names.set(name.toLowerCase(), id);
+    if (!type.trim()) add('columns', id, 'type', `Enter a type for ${name || 'the column'}.`);
+  }
+  const unknown = (column) => column !== null && !names.has(column.toLowerCase());
+  const indexes = new Set();
+  for (const { id, name, parts, text } of table.indexes) {
+    if (indexes.has(name.toLowerCase()) && name) add('indexes', id, 'name', `There are two indexes named ${name}.`);
+    indexes.add(name.toLowerCase());
+    // A part that was read and not changed names what the server knows.
+    if (text !== null) continue;
+    const lost = parts.find(({ column }) => unknown(column));
+    if (!parts.length) add('indexes', id, 'parts', 'Enter the columns of the index.');
+    else if (lost) add('indexes', id, 'parts', `The table has no column “${lost.column}”.`);
+  }
+  for (const { id, columns, refTable, refColumns, text } of table.foreignKeys) {
+    if (text !== null) continue;
+    const lost = columns.find(unknown);
+    if (!columns.length) add('foreignKeys', id, 'columns', 'Enter the columns of the foreign key.');
+    else if (lost !== undefined) add('foreignKeys', id, 'columns', `The table has no column “${lost}”.`);
+    if (!refTable) add('foreignKeys', id, 'refTable', 'Enter the table that is referenced.');
+    else if (refColumns.length !== columns.length) add('foreignKeys', id, 'refColumns', refColumns.length ? `Enter as many columns as on the other side: ${columns.length}.` : 'Enter the columns that are referenced.');
+  }
+  for (const { id, expression, text } of table.checks) if (text === null && !expression.trim()) add('checks', id, 'expression', 'Enter the condition.');
+  return found;
+}

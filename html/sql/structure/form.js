@@ -1,0 +1,119 @@
+/**
+ * A dialog with fields. It comes back with what was entered until the change was made.
+ * @module
+ */
+
+import { fill, h } from '../../common/dom.js';
+import { openDialog } from '../../common/dialog.js';
+
+/**
+ * @typedef {object} Field
+ * @property {string} name
+ * @property {string} label
+ * @property {'text'|'select'|'password'|'check'|'checks'} [type] `checks`: several of the options
+ * @property {(string|{value: string, label: string})[]} [options] of a select
+ * @property {string} [hint]
+ * @property {number} [maxLength]
+ * @property {{label: string, run: (values: Record<string, any>) => Record<string, any>}} [button] beside the field
+ */
+/** @typedef {Record<string, any>} Values */
+/** @typedef {{field?: string, text: string}|null} Fault `field`: which one it is about */
+
+let serial = 0;
+
+/**
+ * Asks for values; undefined when dismissed.
+ * @param {{title: string, fields: Field[]|((values: Values) => Field[]), values: Values, fault?: Fault, action?: string, check?: (values: Values) => Fault, changed?: (values: Values, name: string) => Values}} options
+ *   `check`: a reason for which the values cannot be taken; `changed`: what follows from a change
+ * @returns {Promise<Values|undefined>}
+ */
+export function form({ title, fields, values, fault = null, action = 'Review SQL', check, changed }) {
+  let now = { ...values };
+  const body = h('div', { class: 'asked-form' });
+  const said = h('p', { class: 'asked-said bad', role: 'alert' });
+  const draw = (focus = '') => {
+    const list = typeof fields === 'function' ? fields(now) : fields;
+    fill(body, list.map((field) => line(field, now, set)));
+    if (focus) control(focus)?.focus();
+  };
+  const control = (name) => /** @type {HTMLInputElement|null} */ (body.querySelector(`[data-field="${name}"]`));
+  const set = (name, value, isDrawn) => {
+    const next = { ...now, [name]: value };
+    now = changed?.(next, name) ?? next;
+    if (isDrawn) draw(name);
+  };
+  const say = (found) => {
+    said.textContent = found?.text ?? '';
+    for (const one of body.querySelectorAll('[aria-invalid]')) one.removeAttribute('aria-invalid');
+    const at = found?.field ? control(found.field) : null;
+    at?.setAttribute('aria-invalid', 'true');
+    at?.focus();
+  };
+  draw();
+  return openDialog({
+    title, body: [body, said], actions: [{ label: 'Cancel', value: undefined }],
+    onOpen: (dialog, close) => {
+      const done = () => {
+        const found = check?.(now) ?? null;
+        if (found) return say(found);
+        return close(now);
+      };
+      dialog.querySelector('.dialog-foot')?.append(h('button', { type: 'button', class: 'button primary', text: action, on: { click: done } }));
+      body.addEventListener('keydown', (event) => { if (event.key === 'Enter' && !event.isComposing && event.target instanceof HTMLInputElement) { event.preventDefault(); done(); } });
+      if (fault) say(fault);
+    },
+  });
+}
+
+/** @param {Field} field @param {Values} values @param {(name: string, value: any, isDrawn?: boolean) => void} set */
+function line({ name, label, type = 'text', options = [], hint, maxLength, button }, values, set) {
+  const id = `structure-field-${(serial += 1)}`;
+  const shared = { id, data: { field: name }, 'aria-describedby': hint ? `${id}-hint` : null };
+  const hinted = hint && h('p', { class: 'dim', id: `${id}-hint`, text: hint });
+  if (type === 'check') {
+    const box = h('input', { type: 'checkbox', ...shared });
+    box.checked = Boolean(values[name]);
+    box.addEventListener('change', () => set(name, box.checked, true));
+    return h('div', { class: 'asked-field' }, h('label', { class: 'check', for: id }, box, h('span', { text: label })), hinted);
+  }
+  if (type === 'checks') {
+    const chosen = new Set(values[name] ?? []);
+    const boxes = options.map((one) => {
+      const { value, label: text } = typeof one === 'string' ? { value: one, label: one } : one;
+      const box = h('input', { type: 'checkbox' });
+      box.checked = chosen.has(value);
+      box.addEventListener('change', () => { if (box.checked) chosen.add(value); else chosen.delete(value); set(name, [...chosen], false); });
+      return h('label', { class: 'check' }, box, h('span', { text }));
+    });
+    return h('fieldset', { class: 'asked-checks', tabindex: '-1', data: { field: name } }, h('legend', { text: label }), boxes, hinted);
+  }
+  const input = type === 'select'
+    ? h('select', { class: 'field', ...shared }, options.map((one) => (typeof one === 'string' ? h('option', { value: one, text: one }) : h('option', { value: one.value, text: one.label }))))
+    : h('input', { class: 'field', type: 'text', autocomplete: type === 'password' ? 'new-password' : 'off', spellcheck: 'false', autocapitalize: 'off', maxlength: maxLength ?? null, ...shared });
+  if (type === 'password' && input instanceof HTMLInputElement) input.type = values.seen ? 'text' : 'password';
+  input.value = String(values[name] ?? '');
+  input.addEventListener(type === 'select' ? 'change' : 'input', () => set(name, input.value, type === 'select'));
+  const press = button && h('button', { type: 'button', class: 'button', text: button.label, on: { click: () => { for (const [key, value] of Object.entries(button.run(values))) set(key, value, true); } } });
+  return h('div', { class: 'asked-field' }, h('label', { for: id, text: label }), h('div', { class: 'asked-line' }, input, press), hinted);
+}
+
+/**
+ * Asks, shows the review, and asks again with what was entered until the change was made or the form is dismissed.
+ * @param {(values: Values, fault: Fault) => Promise<Values|undefined>} asked
+ * @param {(values: Values) => Promise<{end: import('./review.js').ReviewEnd, done: boolean, fault?: Fault}>} change
+ * @param {Values} values
+ * @returns {Promise<Values|null>} what was made
+ */
+export async function untilMade(asked, change, values) {
+  let [now, fault] = [values, /** @type {Fault} */ (null)];
+  for (;;) {
+    const entered = await asked(now, fault);
+    if (!entered) return null;
+    const { end, done, fault: found } = await change(entered);
+    if (done) return entered;
+    // Another try of what has been done in part would fail at its beginning.
+    if (end.done > 0 || end.unknown) return null;
+    now = entered;
+    fault = found ?? (end.error ? { text: end.error.message } : null);
+  }
+}

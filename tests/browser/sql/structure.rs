@@ -1,0 +1,959 @@
+//! The form of a table: its structure is changed as in a spreadsheet, and only reviewed SQL runs.
+
+use std::time::Duration;
+
+use mysql::prelude::Queryable;
+use serde_json::json;
+
+use crate::sql::client::{Client, row};
+use crate::sql::looks::look;
+use crate::sql::objects::{choose, menu, open_menu};
+use support::database::Options;
+use support::{Browser, Database, Postern, TIMEOUT, wait_until};
+
+pub(super) const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(40) NOT NULL DEFAULT 'nobody' COMMENT 'as they call themselves', \
+      city VARCHAR(40), born DATE DEFAULT '2000-01-01', score DECIMAL(9,2) DEFAULT 1.5, upper_name VARCHAR(40) AS (UPPER(name)) STORED, \
+      changed TIMESTAMP NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, CONSTRAINT named CHECK (name <> ''), KEY by_city (city), UNIQUE KEY by_name (name, city)) COMMENT 'People who buy'; \
+    INSERT INTO customers (name, city) VALUES ('Alice', 'Oslo'), ('Bob', 'Porto'), ('Carol', NULL); \
+    CREATE TABLE orders (id INT PRIMARY KEY, customer_id INT NOT NULL, total DECIMAL(9,2) DEFAULT 0, note TEXT); \
+    INSERT INTO orders VALUES (1, 1, 5, 'a'), (2, 2, 6, NULL); \
+    CREATE TABLE shelves (id INT PRIMARY KEY)";
+
+/// Opens the form of a table by its menu in the sidebar.
+#[track_caller]
+fn open_form(client: &Client, table: &str) {
+    open_menu(client, table);
+    choose(client, "Edit structure …");
+    wait_form(client);
+}
+
+#[track_caller]
+fn wait_form(client: &Client) {
+    client
+        .page
+        .wait_for("eyes.first('.structure-form .field-row')");
+    client.settle();
+}
+
+/// The page on the form of a table.
+#[track_caller]
+fn on_form(db: &'static str, table: &str) -> Client {
+    let client = Client::open(db, SHOP);
+    client.show_tables();
+    open_form(&client, table);
+    client
+}
+
+/// Selector of a field of a part, by the words that name it.
+fn field(label: &str) -> String {
+    format!(".structure-form [aria-label={}]", json!(label))
+}
+
+/// Writes into a field and leaves it.
+#[track_caller]
+fn put(client: &Client, label: &str, text: &str) {
+    client.page.fill(&field(label), text);
+    client.page.eval("document.activeElement.blur()");
+    client.settle();
+}
+
+/// Ticks columns, in this order.
+#[track_caller]
+fn tick(client: &Client, columns: &[&str]) {
+    for column in columns {
+        client.page.click(&field(&format!("Choose {column}")));
+    }
+}
+
+/// Opens the review and gives the statements.
+#[track_caller]
+fn review(client: &Client) -> Vec<String> {
+    client.page.click(".structure-bar text=Review SQL …");
+    client
+        .page
+        .wait_for("eyes.first('dialog .structure-sql code')");
+    client.settle();
+    client.page.texts("dialog .structure-sql code")
+}
+
+/// Runs what is reviewed and waits until it is done.
+#[track_caller]
+fn run(client: &Client) {
+    client
+        .page
+        .click(".structure-review .dialog-foot .button:last-child");
+    client
+        .page
+        .wait_for("!document.querySelector('dialog[open]')");
+    client.settle();
+}
+
+#[test]
+fn a_table_is_seen_at_once() {
+    let client = on_form("structure_look", "customers");
+    look(&client, "structure-form");
+    client.page.click(&field("More about upper_name"));
+    look(&client, "structure-details");
+}
+
+#[test]
+fn cells_are_typed_as_in_a_spreadsheet_and_only_reviewed_sql_runs() {
+    let client = on_form("structure_type", "customers");
+    let page = &client.page;
+    // Opening a form changes nothing.
+    assert_eq!(page.eval("eyes.first('.structure-count') === null"), true);
+    page.click(&field("Name of city"));
+    page.press("ArrowRight");
+    page.press("ArrowDown");
+    assert_eq!(focused(&client), "Type of born");
+    page.press("Enter");
+    assert_eq!(focused(&client), "Type of score");
+    page.press("Tab");
+    page.press("Tab");
+    assert_eq!(focused(&client), "Default of score");
+    page.type_text("2.75");
+    page.press("ArrowUp");
+    assert_eq!(focused(&client), "Default of born");
+    page.click(&field("Name of city"));
+    page.press("Ctrl+a");
+    page.type_text("town");
+    page.press("Enter");
+    assert_eq!(client.text(".structure-count"), "2 changes");
+    // A type that was only begun is completed.
+    page.click(&field("Type of town"));
+    page.press("Ctrl+a");
+    page.type_text("mediumt");
+    page.wait_for(
+        "eyes.first('.structure-suggest [aria-selected=true]')?.innerText.startsWith('mediumtext')",
+    );
+    page.press("Tab");
+    page.wait_for(&format!(
+        "document.querySelector({}).value === 'mediumtext'",
+        json!(field("Type of town"))
+    ));
+    // Each of a row's steps is undone by itself.
+    page.press("Ctrl+z");
+    page.wait_for(&format!(
+        "document.querySelector({}).value === 'varchar(40)'",
+        json!(field("Type of town"))
+    ));
+    page.press("Ctrl+Shift+z");
+    page.press("Ctrl+z");
+    let sent = sent_alters(&client);
+    let sql = review(&client);
+    assert_eq!(sql.len(), 1, "{sql:?}");
+    for part in ["ALTER TABLE `structure_type`.`customers`", "`town`", "2.75"] {
+        assert!(sql[0].contains(part), "no {part} in {sql:?}");
+    }
+    assert!(!sql[0].contains("born"), "{sql:?}");
+    look(&client, "structure-review");
+    assert_eq!(
+        sent_alters(&client),
+        sent,
+        "nothing ran before it was confirmed"
+    );
+    run(&client);
+    assert_eq!(sent_alters(&client), sent + 1);
+    let create = create_of("structure_type", "customers");
+    assert!(
+        create.contains("`town` varchar(40) DEFAULT NULL"),
+        "{create}"
+    );
+    assert!(
+        create.contains("DEFAULT 2.75") || create.contains("DEFAULT '2.75'"),
+        "{create}"
+    );
+    assert!(create.contains("KEY `by_city` (`town`)"), "{create}");
+    // The form has the new structure.
+    page.wait_for("!eyes.first('.structure-count')");
+    page.wait_for(&format!("eyes.first({})", json!(field("Name of town"))));
+}
+
+#[test]
+fn each_change_is_marked_and_taken_back_by_itself_or_with_all() {
+    let client = on_form("structure_undo", "customers");
+    let page = &client.page;
+    put(&client, "Comment of city", "where");
+    page.click(&field("Remove born"));
+    page.click(".structure-tools text=Column");
+    page.type_text("extra");
+    page.press("Tab");
+    client.settle();
+    assert_eq!(client.text(".structure-count"), "3 changes");
+    let changed =
+        "eyes.all('.structure-form td[data-changed]').map((cell) => cell.firstElementChild.title)";
+    assert_eq!(page.eval(changed), json!(["Was: none"]));
+    let marks = "eyes.all('.structure-form .field-row[data-mark]').map((row) => row.dataset.mark)";
+    assert_eq!(page.eval(marks), json!(["changed", "removed", "new"]));
+    look(&client, "structure-marks");
+    page.click(".structure-count");
+    page.wait_for("eyes.first('.structure-changes')");
+    page.assert_accessible("changes");
+    page.press("Escape");
+    page.click(&field("Restore born"));
+    assert_eq!(page.eval(marks), json!(["changed", "new"]));
+    page.click(&field("Undo the changes of city"));
+    assert_eq!(page.eval(marks), json!(["new"]));
+    page.click(".structure-bar text=Discard");
+    assert_eq!(page.eval("eyes.first('.structure-count') === null"), true);
+    page.press("Ctrl+z");
+    assert_eq!(client.text(".structure-count"), "1 change");
+    // Closing asks.
+    page.click(".results-tab .tab-close");
+    page.wait_for("document.querySelector('dialog')?.innerText.includes('1 change of the structure of customers')");
+    page.click("dialog text=Cancel");
+    page.wait_for("eyes.first('.structure-form')");
+    page.click(".structure-bar text=Discard");
+    page.click(".results-tab .tab-close");
+    page.wait_for("!document.querySelector('.structure-form')");
+}
+
+#[test]
+fn columns_move_by_keys_and_by_dragging() {
+    let client = on_form("structure_move", "customers");
+    let page = &client.page;
+    page.click(&field("Name of score"));
+    page.press("Alt+ArrowUp");
+    page.press("Alt+ArrowUp");
+    assert_eq!(focused(&client), "Name of score");
+    let names = "eyes.all('.structure-grid [aria-label^=\"Name of \"]').map((field) => field.value).slice(0, 7)";
+    assert_eq!(
+        page.eval(names),
+        json!([
+            "id",
+            "name",
+            "score",
+            "city",
+            "born",
+            "upper_name",
+            "changed"
+        ])
+    );
+    assert_eq!(client.text(".structure-count"), "1 change");
+    let sql = review(&client);
+    assert!(sql[0].contains("AFTER `name`"), "{sql:?}");
+    run(&client);
+    assert!(
+        create_of("structure_move", "customers").contains("as they call themselves',\n  `score`")
+    );
+}
+
+#[test]
+fn an_index_is_made_of_ticked_columns() {
+    let client = on_form("structure_index", "customers");
+    let page = &client.page;
+    tick(&client, &["score", "born"]);
+    assert!(client.text(".structure-chosen").contains("2 chosen"));
+    page.click(".structure-tools text=Index");
+    assert_eq!(focused(&client), "Name of score_born");
+    let sql = review(&client);
+    assert!(
+        sql[0].contains("ADD KEY `score_born` (`score`,`born`)")
+            || sql[0].contains("ADD INDEX `score_born`"),
+        "{sql:?}"
+    );
+    run(&client);
+    assert!(
+        create_of("structure_index", "customers").contains("KEY `score_born` (`score`,`born`)")
+    );
+    put(&client, "Columns of by_city", "city(10), score DESC");
+    put(&client, "Columns of by_name", "nonsense");
+    page.click(".structure-bar text=Review SQL …");
+    page.wait_for("eyes.first('.structure-strip')?.innerText.includes('no column “nonsense”')");
+    assert_eq!(focused(&client), "Columns of by_name");
+    page.click(&field("Undo the changes of by_name"));
+    let sql = review(&client);
+    assert!(sql[0].contains("`city`(10)"), "{sql:?}");
+    run(&client);
+    assert!(
+        create_of("structure_index", "customers").contains("KEY `by_city` (`city`(10),`score`")
+    );
+}
+
+#[test]
+fn a_foreign_key_is_proposed_and_an_error_leads_to_its_field() {
+    let client = on_form("structure_fk", "orders");
+    let page = &client.page;
+    tick(&client, &["customer_id"]);
+    page.click(".structure-tools text=Foreign key");
+    page.wait_for("eyes.all('[aria-label^=\"Referenced table of\"]')[0]?.value === 'customers'");
+    assert_eq!(
+        page.eval("eyes.all('[aria-label^=\"Referenced columns of\"]')[0].value"),
+        "id"
+    );
+    page.eval("(() => { const select = eyes.all('[aria-label^=\"On delete of\"]')[0]; select.value = 'CASCADE'; select.dispatchEvent(new Event('change', { bubbles: true })); })()");
+    let sql = review(&client);
+    assert!(
+        sql[0].contains("REFERENCES `customers` (`id`) ON DELETE CASCADE"),
+        "{sql:?}"
+    );
+    // A row that fits nobody: the server refuses, and the input stays.
+    Database::shared().exec("INSERT INTO structure_fk.orders VALUES (9, 999, 0, NULL)");
+    page.expect_error("400");
+    page.click(".structure-review .dialog-foot .button:last-child");
+    page.wait_for("eyes.first('dialog .structure-told.bad')?.innerText.includes('foreign key')");
+    assert!(
+        client
+            .text("dialog .structure-told")
+            .contains("Nothing was changed")
+    );
+    look(&client, "structure-failed");
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog') && eyes.first('.structure-strip.bad')");
+    assert_eq!(
+        page.eval("eyes.all('[aria-label^=\"Referenced table of\"]')[0]?.value"),
+        "customers"
+    );
+    Database::shared().exec("DELETE FROM structure_fk.orders WHERE id = 9");
+    review(&client);
+    run(&client);
+    assert!(
+        create_of("structure_fk", "orders").contains(
+            "FOREIGN KEY (`customer_id`) REFERENCES `customers` (`id`) ON DELETE CASCADE"
+        )
+    );
+}
+
+#[test]
+fn an_error_of_the_server_leads_to_its_field() {
+    let client = on_form("structure_fault", "customers");
+    let page = &client.page;
+    page.expect_error("400");
+    // The page cannot know this: two rows have the same value.
+    Database::shared().exec("UPDATE structure_fault.customers SET city = 'Oslo'");
+    tick(&client, &["city"]);
+    page.click(".structure-tools text=Unique");
+    client.settle();
+    fails_with(&client, "Duplicate entry");
+    assert_eq!(focused(&client), "Columns of city");
+    assert_eq!(
+        page.eval("document.activeElement.closest('section').getAttribute('aria-label')"),
+        "Indexes"
+    );
+    // The mark goes as soon as something is typed.
+    assert_eq!(
+        page.eval("document.activeElement.getAttribute('aria-invalid')"),
+        "true"
+    );
+    page.click(".structure-bar text=Discard");
+    put(&client, "Type of born", "varchr(9)");
+    fails_with(&client, "varchr");
+    assert_eq!(focused(&client), "Type of born");
+    page.click(".structure-bar text=Discard");
+    put(&client, "Default of born", "'never'");
+    fails_with(&client, "default value for 'born'");
+    assert_eq!(focused(&client), "Default of born");
+    look(&client, "structure-fault");
+}
+
+/// Runs the changes, which the server refuses, and closes the review.
+#[track_caller]
+fn fails_with(client: &Client, text: &str) {
+    let page = &client.page;
+    review(client);
+    page.click(".structure-review .dialog-foot .button:last-child");
+    page.wait_for(&format!(
+        "eyes.first('dialog .structure-told.bad')?.innerText.includes({})",
+        json!(text)
+    ));
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog') && eyes.first('.structure-strip.bad')");
+    client.settle();
+}
+
+#[test]
+fn a_change_by_somebody_else_is_told_before_anything_runs() {
+    let client = on_form("structure_other", "customers");
+    let page = &client.page;
+    let server = Database::shared();
+    put(&client, "Comment of city", "mine");
+    // Rows alone move only the next number.
+    server.exec("INSERT INTO structure_other.customers (name) VALUES ('Dora')");
+    review(&client);
+    page.click("dialog text=Cancel");
+    server.exec(
+        "ALTER TABLE structure_other.customers ADD COLUMN theirs INT AFTER id, DROP COLUMN born",
+    );
+    let sent = sent_alters(&client);
+    page.click(".structure-bar text=Review SQL …");
+    page.wait_for("document.querySelector('dialog')?.innerText.includes('changed meanwhile')");
+    look(&client, "structure-conflict");
+    assert!(client.text("dialog").contains("theirs"));
+    page.click("dialog text=Keep mine");
+    page.wait_for(&format!("eyes.first({})", json!(field("Name of theirs"))));
+    assert_eq!(client.text(".structure-count"), "1 change");
+    // Also between the review and the press of Run.
+    review(&client);
+    server.exec("ALTER TABLE structure_other.customers ADD COLUMN later INT");
+    page.click(".structure-review .dialog-foot .button:last-child");
+    page.wait_for("eyes.first('dialog .structure-told')?.innerText.includes('Nothing was run')");
+    page.press("Escape");
+    assert_eq!(sent_alters(&client), sent);
+    page.click(".structure-bar text=Review SQL …");
+    page.wait_for("document.querySelector('dialog')?.innerText.includes('changed meanwhile')");
+    page.click("dialog text=Keep mine");
+    page.wait_for(&format!("eyes.first({})", json!(field("Name of later"))));
+    review(&client);
+    run(&client);
+    let create = create_of("structure_other", "customers");
+    for part in ["`theirs`", "`later`", "COMMENT 'mine'"] {
+        assert!(create.contains(part), "{create}");
+    }
+    assert!(!create.contains("`born`"), "{create}");
+}
+
+#[test]
+fn a_statement_that_waits_names_who_blocks_it_and_is_cancelled() {
+    let client = on_form("structure_wait", "customers");
+    let page = &client.page;
+    let server = Database::shared();
+    let mut holder = server.conn();
+    holder
+        .query_drop("BEGIN; SELECT * FROM structure_wait.customers")
+        .unwrap();
+    let id: u64 = holder
+        .query_first("SELECT CONNECTION_ID()")
+        .unwrap()
+        .unwrap();
+    put(&client, "Comment of city", "waits");
+    review(&client);
+    page.click(".structure-review .dialog-foot .button:last-child");
+    wait_until(TIMEOUT, "it waits", || {
+        server.running("ALTER TABLE `structure_wait`") > 0
+    });
+    page.wait_for(&format!(
+        "eyes.first('.structure-sight')?.innerText.includes('onnection {id}')"
+    ));
+    // Another one waits behind it.
+    let waiter = std::thread::spawn(|| {
+        let mut conn = Database::shared().conn();
+        conn.query_drop("SELECT COUNT(*) FROM structure_wait.customers /* behind */")
+    });
+    page.wait_for("eyes.first('.structure-sight')?.innerText.includes('/* behind */')");
+    look(&client, "structure-running");
+    // Esc asks; the cross and Cancel alone do not lose it.
+    page.press("Escape");
+    page.wait_for("eyes.all('dialog').length === 2");
+    page.press("Escape");
+    page.expect_error("400");
+    page.click(".structure-review .dialog-foot text=Cancel");
+    wait_until(TIMEOUT, "it ends", || {
+        server.running("ALTER TABLE `structure_wait`") == 0
+    });
+    waiter.join().unwrap().unwrap();
+    page.wait_for("eyes.first('dialog .structure-told')?.innerText.includes('Cancelled')");
+    holder.query_drop("ROLLBACK").unwrap();
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+    assert_eq!(client.text(".structure-count"), "1 change");
+    review(&client);
+    run(&client);
+    assert!(create_of("structure_wait", "customers").contains("COMMENT 'waits'"));
+}
+
+/// Without its connection nobody knows whether the statement was done: it is not run again by a press.
+#[test]
+fn a_lost_connection_is_told_and_nothing_runs_twice() {
+    let client = on_form("structure_lost", "customers");
+    let page = &client.page;
+    let server = Database::shared();
+    let mut holder = server.conn();
+    holder
+        .query_drop("BEGIN; SELECT * FROM structure_lost.customers")
+        .unwrap();
+    put(&client, "Comment of city", "lost");
+    review(&client);
+    page.click(".structure-review .dialog-foot .button:last-child");
+    wait_until(TIMEOUT, "it waits", || {
+        server.running("ALTER TABLE `structure_lost`") > 0
+    });
+    let sent = sent_alters(&client);
+    page.expect_error("502");
+    let id = server.value("SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'ALTER TABLE `structure_lost`%'");
+    server.exec(&format!("KILL {id}"));
+    page.wait_for("eyes.first('dialog .structure-told.bad')?.innerText.includes('unknown whether it was done')");
+    holder.query_drop("ROLLBACK").unwrap();
+    assert!(
+        page.eval("eyes.all('.structure-review .dialog-foot .button').at(-1).innerText") == "Close"
+    );
+    page.click("dialog text=Close");
+    page.wait_for("!document.querySelector('dialog')");
+    assert_eq!(sent_alters(&client), sent);
+    assert_eq!(client.text(".structure-count"), "1 change");
+}
+
+/// A copy of many rows: writers wait, which is said, and Cancel leaves the table as it was.
+#[test]
+fn a_large_table_is_copied_in_sight_and_cancelled() {
+    let client = Client::open(
+        "structure_large",
+        "CREATE TABLE big (id INT PRIMARY KEY, filler CHAR(200) NOT NULL); INSERT INTO big SELECT seq, REPEAT('x', 190) FROM seq_1_to_300000; ANALYZE TABLE big",
+    );
+    let page = &client.page;
+    let server = Database::shared();
+    client.show_tables();
+    open_form(&client, "big");
+    put(&client, "Type of filler", "varchar(300)");
+    let sql = review(&client);
+    assert!(
+        sql[0].contains("ALGORITHM=COPY") && sql[0].contains("LOCK="),
+        "{sql:?}"
+    );
+    page.wait_for("eyes.first('dialog .structure-notes')?.innerText.includes('MiB')");
+    page.eval("(() => { const select = [...document.querySelectorAll('.structure-locking select')].at(0); select.value = String(select.options.length - 2); select.dispatchEvent(new Event('change', { bubbles: true })); })()");
+    assert!(
+        client
+            .text(".structure-locking")
+            .contains("Others can only read")
+    );
+    page.click(".structure-review .dialog-foot .button:last-child");
+    wait_until(TIMEOUT, "it runs", || {
+        server.running("ALTER TABLE `structure_large`") > 0
+    });
+    // A reader may come in, and the end of the copy waits for it.
+    let mut reader = server.conn();
+    reader
+        .query_drop("BEGIN; SELECT * FROM structure_large.big LIMIT 1")
+        .unwrap();
+    wait_until(TIMEOUT, "it copies", || {
+        server.value("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'ALTER TABLE `structure_large`%' AND (STATE LIKE 'copy%' OR STATE LIKE 'Waiting%')") != "0"
+    });
+    let writer = std::thread::spawn(|| {
+        let mut conn = Database::shared().conn();
+        conn.query_drop("UPDATE structure_large.big SET filler = 'y' WHERE id = 7")
+    });
+    page.wait_for(
+        "eyes.first('.structure-sight')?.innerText.includes('UPDATE structure_large.big')",
+    );
+    page.expect_error("400");
+    page.click(".structure-review .dialog-foot text=Cancel");
+    page.wait_for("eyes.first('dialog .structure-told')?.innerText.includes('Cancelled')");
+    writer.join().unwrap().unwrap();
+    reader.query_drop("ROLLBACK").unwrap();
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+    assert_eq!(client.text(".structure-count"), "1 change");
+    assert!(create_of("structure_large", "big").contains("char(200)"));
+    assert_eq!(
+        server.value("SELECT filler FROM structure_large.big WHERE id = 7"),
+        "y"
+    );
+    server.exec("DROP TABLE structure_large.big");
+}
+
+#[test]
+fn a_table_is_created_renamed_and_copied() {
+    let client = Client::open("structure_new", SHOP);
+    let page = &client.page;
+    let server = Database::shared();
+    client.show_tables();
+    page.click(".sidebar-head .back");
+    page.wait_for("eyes.first('.row-main[data-name=structure_new]')");
+    open_menu(&client, "structure_new");
+    choose(&client, "New table …");
+    wait_form(&client);
+    look(&client, "structure-new");
+    assert_eq!(
+        page.eval("document.querySelector('.field-row[data-mark]')"),
+        json!(null)
+    );
+    page.click(".structure-bar text=Review SQL …");
+    page.wait_for("eyes.first('.structure-strip')?.innerText.includes('name for the table')");
+    assert_eq!(focused(&client), "Name of the table");
+    page.type_text("things");
+    page.click(&field("Comment of id"));
+    page.press("Enter");
+    page.type_text("label");
+    let sql = review(&client);
+    assert!(
+        sql[0].starts_with("CREATE TABLE `structure_new`.`things`"),
+        "{sql:?}"
+    );
+    run(&client);
+    page.wait_for("eyes.first('.schema h2')?.innerText.endsWith('things')");
+    assert!(create_of("structure_new", "things").contains("`label` varchar(255)"));
+
+    assert_eq!(
+        page.eval("document.querySelector('.structure-form')"),
+        json!(null)
+    );
+    page.click(&row("structure_new"));
+    client.show_tables();
+    // Values that a strict session would refuse, or number anew.
+    server.exec("SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'; INSERT INTO structure_new.customers (id, name, born) VALUES (0, 'Zero', '0000-00-00')");
+    open_menu(&client, "customers");
+    choose(&client, "Copy …");
+    page.wait_for("eyes.first('dialog input')");
+    assert_eq!(
+        page.eval("document.querySelector('dialog input').value"),
+        "customers_copy"
+    );
+    look(&client, "structure-copy");
+    page.click("dialog text=Review SQL …");
+    page.wait_for("eyes.first('dialog .structure-sql code')");
+    page.wait_for(
+        "eyes.first('dialog .structure-notes')?.innerText.includes('Not copied: triggers')",
+    );
+    let sql = page.texts("dialog .structure-sql code");
+    assert!(
+        sql.last().unwrap().contains("INSERT INTO") && !sql.last().unwrap().contains("upper_name"),
+        "{sql:?}"
+    );
+    run(&client);
+    page.wait_for("eyes.first('.row-main[data-name=customers_copy]')");
+    assert_eq!(
+        server.value("SELECT COUNT(*) FROM structure_new.customers_copy"),
+        "4"
+    );
+    assert_eq!(
+        server.value("SELECT born FROM structure_new.customers_copy WHERE id = 0"),
+        "0000-00-00"
+    );
+    assert_eq!(
+        server.value("SELECT MAX(upper_name) FROM structure_new.customers_copy"),
+        "ZERO"
+    );
+
+    open_menu(&client, "customers_copy");
+    choose(&client, "Rename …");
+    page.wait_for("eyes.first('dialog input')");
+    page.fill("dialog input", "people");
+    page.press("Enter");
+    page.wait_for("eyes.first('dialog .structure-sql code')");
+    assert_eq!(
+        page.texts("dialog .structure-sql code"),
+        ["RENAME TABLE `structure_new`.`customers_copy` TO `structure_new`.`people`;"]
+    );
+    run(&client);
+    page.wait_for("eyes.first('.row-main[data-name=people]') && !document.querySelector('.row-main[data-name=customers_copy]')");
+    page.wait_for("eyes.first('.schema h2')?.innerText.endsWith('people')");
+}
+
+#[test]
+fn details_options_and_checks_are_changed_too() {
+    let client = on_form("structure_more", "customers");
+    let page = &client.page;
+    page.click(&field("More about score"));
+    page.wait_for("eyes.first('.structure-details')");
+    let detail = |name: &str| format!(".structure-details [data-field={name}] input");
+    page.fill(&detail("generated"), "CHAR_LENGTH(name)");
+    page.press("Tab");
+    page.eval("(() => { const select = document.querySelector('.structure-details [data-field=stored] select'); select.value = 'stored'; select.dispatchEvent(new Event('change', { bubbles: true })); })()");
+    page.wait_for(
+        "document.querySelector('.structure-form [aria-label=\"Default of score\"]').disabled",
+    );
+    page.click(&field("More about city"));
+    // Esc takes back what is being typed.
+    page.fill(&field("Comment of city"), "not meant");
+    page.press("Escape");
+    assert_eq!(page.eval("document.activeElement.value"), "");
+    page.fill(&detail("collation"), "utf8mb4_b");
+    page.wait_for("eyes.all('.structure-suggest li').some((item) => item.innerText.startsWith('utf8mb4_bin'))");
+    page.fill(&detail("collation"), "utf8mb4_bin");
+    page.press("Tab");
+    page.click(".structure-section[aria-label=Checks] text=Check");
+    page.fill(&field("Condition of the new check"), "born > '1900-01-01'");
+    page.press("Tab");
+    page.fill(".structure-section [data-option=COMMENT] input", "People");
+    page.press("Tab");
+    // Existing columns keep their character set, unless they are taken along.
+    let converting =
+        "document.querySelector('.structure-section [id$=-convert]').checkVisibility()";
+    assert_eq!(page.eval(converting), false);
+    page.fill(
+        ".structure-section [data-option=COLLATE] input",
+        "latin1_swedish_ci",
+    );
+    page.press("Tab");
+    page.wait_for(converting);
+    page.click(".structure-section [id$=-convert]");
+    page.click(".structure-bar text=SQL");
+    page.wait_for(
+        "eyes.first('.structure-preview')?.innerText.includes('CONVERT TO CHARACTER SET latin1')",
+    );
+    page.click(".structure-bar [aria-expanded=true]");
+    page.press("Ctrl+z");
+    page.press("Ctrl+z");
+    page.wait_for(&format!("!{converting}"));
+    page.click(".structure-bar text=SQL");
+    page.wait_for("eyes.first('.structure-preview')?.innerText.includes('utf8mb4_bin')");
+    look(&client, "structure-preview");
+    page.eval("document.querySelector('.structure-scroll').scrollTop = 1e6");
+    look(&client, "structure-end");
+    page.click(".structure-bar [aria-expanded=true]");
+    assert_eq!(client.text(".structure-count"), "4 changes");
+    // The old values of the column are lost, which is said.
+    review(&client);
+    assert!(
+        client.text("dialog").contains("score"),
+        "{}",
+        client.text("dialog")
+    );
+    run(&client);
+    let create = create_of("structure_more", "customers");
+    for part in [
+        "char_length(`name`)",
+        "utf8mb4_bin",
+        "1900-01-01",
+        "COMMENT='People'",
+    ] {
+        assert!(create.contains(part), "no {part} in {create}");
+    }
+}
+
+/// The page is looked at in the widths of people's screens.
+#[test]
+fn the_form_fits_every_width() {
+    let client = on_form("structure_widths", "customers");
+    let page = &client.page;
+    put(&client, "Comment of city", "where");
+    page.click(&field("More about name"));
+    for (width, height) in [(1440, 900), (1024, 768), (390, 844)] {
+        for dark in [false, true] {
+            page.prefer(dark, true);
+            page.viewport(width, height);
+            page.wait_for(&format!("innerWidth === {width}"));
+            client.settle();
+            page.screenshot(&format!(
+                "structure-{width}-{}",
+                if dark { "dark" } else { "light" }
+            ));
+            page.assert_accessible(&format!("{width}"));
+            let wide = page.eval("document.documentElement.scrollWidth - innerWidth");
+            assert_eq!(wide, 0, "{width}");
+            let wide = page.eval("(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.structure-scroll'))");
+            assert_eq!(wide, 0, "only tables scroll sideways at {width}");
+        }
+    }
+    page.eval("document.querySelector('.structure-details').scrollIntoView()");
+    page.screenshot("structure-390-details");
+}
+
+#[test]
+fn panes_of_the_table_show_the_new_structure() {
+    let client = Client::open("structure_panes", SHOP);
+    let page = &client.page;
+    client.show_tables();
+    crate::sql::edit::open_data(&client, "orders");
+    page.click(&row("orders"));
+    page.wait_for("eyes.first('.schema table')");
+    page.click(".schema-head text=Edit structure");
+    wait_form(&client);
+    page.fill(&field("Name of total"), "amount");
+    page.press("Tab");
+    review(&client);
+    run(&client);
+    page.click(".results-tab text=orders data");
+    page.wait_for("eyes.first('.grid-head')?.innerText.includes('amount')");
+    page.click(".results-tab [id*='schema:']");
+    page.wait_for("eyes.first('.schema')?.innerText.includes('amount')");
+    // Completion knows it too.
+    client.write("SELECT amo");
+    page.eval("document.querySelector('textarea.editor-area').focus()");
+}
+
+#[test]
+fn a_hundred_and_twenty_columns_stay_fluid() {
+    let columns: Vec<String> = (1..=120)
+        .map(|n| format!("column_{n} INT NULL COMMENT 'number {n}'"))
+        .collect();
+    let setup = format!(
+        "CREATE TABLE wide (id INT PRIMARY KEY, {})",
+        columns.join(", ")
+    );
+    let client = Client::open("structure_wide", &setup);
+    let page = &client.page;
+    client.show_tables();
+    open_form(&client, "wide");
+    page.click(&field("Name of column_60"));
+    for key in ["ArrowDown", "ArrowDown", "ArrowRight", "ArrowDown"] {
+        page.press(key);
+    }
+    page.press("Ctrl+a");
+    page.type_at_pace("decimal(10,2)", Duration::from_millis(20));
+    client.settle();
+    assert_eq!(client.text(".structure-count"), "1 change");
+    page.press("Alt+ArrowUp");
+    client.settle();
+    // Other tests run on the same cores: the quickest of some keys counts.
+    let quickest = page.eval(
+        "(() => { const field = document.querySelector('.structure-form [aria-label=\"Comment of column_7\"]'); \
+         const times = [...'abcdefghij'].map((sign) => { const began = performance.now(); field.value += sign; \
+         field.dispatchEvent(new Event('input', { bubbles: true })); field.getBoundingClientRect(); return performance.now() - began; }); \
+         return Math.min(...times); })()",
+    );
+    assert!(quickest.as_f64().unwrap() < 50.0, "{quickest} ms");
+}
+
+#[test]
+fn read_only_mode_and_the_servers_own_databases_offer_none_of_it() {
+    let client = Client::with("structure_readonly", SHOP, &["--readonly"]);
+    let page = &client.page;
+    client.show_tables();
+    open_menu(&client, "customers");
+    let entries = menu(&client);
+    assert!(
+        !entries
+            .iter()
+            .any(|label| ["Edit structure …", "Rename …", "Copy …"].contains(&label.as_str())),
+        "{entries:?}"
+    );
+    page.press("Escape");
+    page.click(&row("customers"));
+    page.wait_for("eyes.first('.schema table')");
+    assert!(!client.text(".schema-head").contains("Edit structure"));
+    assert_eq!(
+        page.eval("document.querySelector('.sidebar-head [aria-label^=\"New table\"]')"),
+        json!(null)
+    );
+    page.click(".sidebar-head .back");
+    page.wait_for("eyes.first('.row-main[data-name=structure_readonly]')");
+    open_menu(&client, "structure_readonly");
+    assert!(!menu(&client).contains(&"New table …".to_owned()));
+}
+
+#[test]
+fn a_form_is_used_by_keyboard_alone() {
+    let client = Client::open("structure_keys", SHOP);
+    let page = &client.page;
+    client.show_tables();
+    page.eval("document.querySelector('.row-main[data-name=shelves]').focus()");
+    page.press("Enter");
+    page.wait_for("eyes.first('.schema table')");
+    page.eval("eyes.all('.schema-head button').find((button) => button.innerText.includes('Edit structure')).focus()");
+    page.press("Enter");
+    wait_form(&client);
+    assert_eq!(focused(&client), "Name of id");
+    // Enter in the last line adds one.
+    page.press("Enter");
+    page.type_text("label");
+    page.press("Tab");
+    page.press("Ctrl+a");
+    page.type_text("varch");
+    page.wait_for("eyes.first('.structure-suggest [aria-selected=true]')");
+    page.press("Enter");
+    page.press("Ctrl+s");
+    page.wait_for("eyes.first('dialog .structure-sql code')");
+    assert_eq!(page.eval("document.activeElement.textContent"), "Run");
+    page.press("Enter");
+    page.wait_for("!document.querySelector('dialog')");
+    assert!(create_of("structure_keys", "shelves").contains("`label` varchar(255) DEFAULT NULL"));
+    page.press("Insert");
+    page.press("Ctrl+Delete");
+    page.wait_for("!eyes.first('.structure-count')");
+}
+
+/// Name of the element that has the focus.
+#[track_caller]
+fn focused(client: &Client) -> String {
+    client.settle();
+    let name = client.page.eval(
+        "document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText",
+    );
+    name.as_str().unwrap_or_default().to_owned()
+}
+
+/// Number of ALTER statements that the page has sent.
+fn sent_alters(client: &Client) -> usize {
+    let requests = client.page.requests();
+    requests
+        .iter()
+        .filter(|r| r.url.ends_with("/api/query") && r.body.contains("ALTER TABLE"))
+        .count()
+}
+
+fn create_of(db: &str, table: &str) -> String {
+    let mut conn = Database::shared().conn();
+    let row: (String, String) = conn
+        .query_first(format!("SHOW CREATE TABLE {db}.{table}"))
+        .unwrap()
+        .unwrap();
+    row.1
+}
+
+/// Behaviour of MariaDB alone.
+mod on_mariadb {
+    use super::*;
+
+    #[test]
+    fn a_refused_algorithm_offers_the_next_one_and_warnings_are_shown() {
+        let db = Database::start(Options {
+            args: vec![
+                "--sql-mode=".into(),
+                "--innodb-instant-alter-column-allowed=never".into(),
+            ],
+            ..Options::default()
+        });
+        db.exec("CREATE DATABASE structure_weaker; CREATE TABLE structure_weaker.t (id INT PRIMARY KEY, a VARCHAR(9) NULL); INSERT INTO structure_weaker.t VALUES (1, NULL)");
+        let postern = Postern::on(&db, &[]);
+        let client = Client::of(
+            Browser::shared(),
+            postern,
+            "structure_weaker",
+            "#db=structure_weaker",
+        );
+        let page = &client.page;
+        client.show_tables();
+        open_form(&client, "t");
+        page.click(&field("Name of a"));
+        page.press("Insert");
+        page.type_text("more");
+        let sql = review(&client);
+        assert!(sql[0].contains("ALGORITHM=INSTANT"), "{sql:?}");
+        look(&client, "structure-locking");
+        page.expect_error("400");
+        // It is refused as long as it would be instant, or without a copy, and each next try is confirmed.
+        for wanted in ["NOCOPY", "INPLACE"] {
+            let sent = sent_alters(&client);
+            page.click(".structure-review .dialog-foot .button:last-child");
+            page.wait_for(&format!("eyes.first('dialog .structure-told.warn')?.innerText.includes('ALGORITHM={wanted}')"));
+            client.settle();
+            assert_eq!(sent_alters(&client), sent + 1, "it waits for another press");
+            let sql = page.texts("dialog .structure-sql code");
+            assert!(sql[0].contains(&format!("ALGORITHM={wanted}")), "{sql:?}");
+        }
+        look(&client, "structure-weaker");
+        run(&client);
+        assert_eq!(
+            db.value("SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'structure_weaker'"),
+            "3"
+        );
+        // A server that is not strict converts values, and warns.
+        page.wait_for("!eyes.first('.structure-count')");
+        page.click(&field("NULL allowed in a"));
+        review(&client);
+        page.click(".structure-review .dialog-foot .button:last-child");
+        page.wait_for("eyes.first('dialog .structure-told')?.innerText.includes('The server warns: Data truncated')");
+        look(&client, "structure-warned");
+        page.click("dialog text=Close");
+        page.wait_for("!document.querySelector('dialog')");
+        assert_eq!(db.value("SELECT a FROM structure_weaker.t"), "");
+        page.wait_for("!eyes.first('.structure-count')");
+    }
+
+    /// In some modes SHOW CREATE leaves parts out: a form of it would lose them.
+    #[test]
+    fn a_table_that_is_not_told_whole_is_offered_as_text() {
+        let db = Database::start(Options {
+            args: vec!["--sql-mode=NO_TABLE_OPTIONS".into()],
+            ..Options::default()
+        });
+        db.exec("CREATE DATABASE structure_text; CREATE TABLE structure_text.t (id INT PRIMARY KEY) COMMENT 'kept'");
+        let postern = Postern::on(&db, &[]);
+        let client = Client::of(
+            Browser::shared(),
+            postern,
+            "structure_text",
+            "#db=structure_text",
+        );
+        client.show_tables();
+        open_menu(&client, "t");
+        choose(&client, "Edit structure …");
+        client
+            .page
+            .wait_for("eyes.first('.structure-pane')?.innerText.includes('NO_TABLE_OPTIONS')");
+        look(&client, "structure-text");
+        client.page.click(".structure-pane text=Open in a new tab");
+        assert!(client.editor().contains("CREATE TABLE `t`"));
+    }
+}
