@@ -10,11 +10,9 @@ mod script;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use pages::Files;
 use sha2::{Digest, Sha256};
 
@@ -109,7 +107,7 @@ fn with_hash(name: &str, content: &[u8], hash: &str) -> Vec<u8> {
 }
 
 fn gzip(content: &[u8]) -> io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(content)?;
-    encoder.finish()
+    let mut compressed = Vec::new();
+    zopfli::compress(Default::default(), zopfli::Format::Gzip, content, &mut compressed)?;
+    Ok(compressed)
 }
