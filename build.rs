@@ -108,6 +108,11 @@ fn with_hash(name: &str, content: &[u8], hash: &str) -> Vec<u8> {
 
 fn gzip(content: &[u8]) -> io::Result<Vec<u8>> {
     let mut compressed = Vec::new();
-    zopfli::compress(Default::default(), zopfli::Format::Gzip, content, &mut compressed)?;
+    zopfli::compress(
+        Default::default(),
+        zopfli::Format::Gzip,
+        content,
+        &mut compressed,
+    )?;
     Ok(compressed)
 }

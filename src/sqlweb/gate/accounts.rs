@@ -11,14 +11,17 @@ use super::words::unquoted;
 
 /// Parts of words of which a text has one if it can be about accounts.
 #[rustfmt::skip]
-const HINTS: [&str; 20] = [
+const HINTS: [&str; 22] = [
     "user", "role", "grant", "revoke", "password", "mysql", "prepare", "execute", "binlog", "init_connect", "init_slave",
     "init_replica", "create_synonym_db", "statement_performance_analyzer", "$", "init_file", "proxy",
-    "change", "clone", "install",
+    "change", "clone", "install", "soname", "server",
 ];
 
-/// Most different versions in the executable comments of one text.
-const MOST_VERSIONS: usize = 12;
+/// Most different openings of executable comments in one text, each of which doubles the ways to read it.
+const MOST_OPENINGS: usize = 4;
+
+/// Largest text with such comments, in bytes.
+const LARGEST_WITH_COMMENTS: usize = 1 << 20;
 
 /// Words after which a statement begins within a program.
 const BEFORE_STATEMENT: [&str; 9] = [
@@ -41,8 +44,14 @@ const RUNNING: [&str; 3] = [
     "STATEMENT_PERFORMANCE_ANALYZER",
 ];
 
-/// Variables that hold statements for other connections.
-const HOLDING: [&str; 3] = ["INIT_CONNECT", "INIT_SLAVE", "INIT_REPLICA"];
+/// Variables that hold statements or roles for other connections.
+const HOLDING: [&str; 5] = [
+    "INIT_CONNECT",
+    "INIT_SLAVE",
+    "INIT_REPLICA",
+    "MANDATORY_ROLES",
+    "ACTIVATE_ALL_ROLES_ON_LOGIN",
+];
 
 /// The server's database of accounts.
 pub(crate) const OF_ACCOUNTS: &str = "mysql";
@@ -86,30 +95,125 @@ fn as_if_narrow(sql: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn found_in(sql: &[u8], dialect: &Dialect) -> Option<&'static str> {
-    let mut versions: Vec<u32> = Vec::new();
-    for (token, text) in tokens(sql, dialect) {
-        if token.kind == TokenKind::ExecutableOpen {
-            versions.push(version_of(text));
-        }
-        if token.kind == TokenKind::Bad(LexError::Dollar) && dialect.version < (8, 1, 0) {
-            return Some("a name that begins with $");
-        }
-    }
-    versions.sort_unstable();
-    versions.dedup();
-    if versions.len() > MOST_VERSIONS {
+    let openings = openings(sql);
+    let is_large = !openings.is_empty() && sql.len() > LARGEST_WITH_COMMENTS;
+    if openings.len() > MOST_OPENINGS || is_large {
         return Some("an executable comment");
     }
-    // With all code, without any, and as far as each version runs it.
-    let none = read(sql, dialect, |_| false);
-    none.or_else(|| {
-        versions.iter().find_map(|most| {
-            let is_run = |version: u32| version <= *most;
-            // MariaDB leaves out those of MySQL 5.7 to 9.9.
-            let is_own = |version: u32| is_run(version) && !(50_700..=99_999).contains(&version);
-            read(sql, dialect, is_run).or_else(|| read(sql, dialect, is_own))
+    let brackets: &[bool] = match dialect.mariadb && sql.contains(&b'[') {
+        true => &[false, true],
+        false => &[false],
+    };
+    let ends: &[bool] = match openings.is_empty() {
+        true => &[false],
+        false => &[false, true],
+    };
+    // Each kind of comment is code or is skipped, up to its first end or to that of what is nested in it.
+    (0_u32..1 << openings.len()).find_map(|run| {
+        let is_run = |opening: &[u8]| {
+            let place = openings.iter().position(|known| *known == opening);
+            place.is_none_or(|place| run & 1 << place != 0)
+        };
+        ends.iter().find_map(|nested| {
+            brackets.iter().find_map(|brackets| {
+                let text = without_skipped(sql, dialect, &is_run, *nested, *brackets);
+                read(&text, dialect)
+            })
         })
     })
+}
+
+/// The different openings of executable comments in a text, with their versions, wherever they stand.
+fn openings(sql: &[u8]) -> Vec<&[u8]> {
+    let mut found: Vec<&[u8]> = Vec::new();
+    for (at, _) in sql
+        .windows(3)
+        .enumerate()
+        .filter(|(_, w)| *w == b"/*!" || *w == b"/*M")
+    {
+        let rest = sql.get(at..).unwrap_or_default();
+        let sign = if rest.get(2) == Some(&b'M') { 4 } else { 3 };
+        let digits = rest
+            .iter()
+            .skip(sign)
+            .take_while(|b| b.is_ascii_digit())
+            .count();
+        let opening = rest.get(..sign + digits).unwrap_or_default();
+        if opening.contains(&b'!') && !found.contains(&opening) {
+            found.push(opening);
+        }
+    }
+    found
+}
+
+/// A text without the comments that are not `is_run`, and with names in brackets (MariaDB's mode `MSSQL`) in backquotes.
+fn without_skipped(
+    sql: &[u8],
+    dialect: &Dialect,
+    is_run: &dyn Fn(&[u8]) -> bool,
+    nested: bool,
+    brackets: bool,
+) -> Vec<u8> {
+    let mut read = Vec::with_capacity(sql.len());
+    let mut rest = sql;
+    loop {
+        let next = tokens(rest, dialect).find(|(token, text)| match token.kind {
+            TokenKind::ExecutableOpen => !is_run(text.as_bytes()),
+            _ => brackets && rest.get(token.start) == Some(&b'['),
+        });
+        let Some((token, _)) = next else {
+            read.extend_from_slice(rest);
+            return read;
+        };
+        let (before, after) = rest.split_at(token.start);
+        read.extend_from_slice(before);
+        read.push(b' ');
+        let length = if token.kind == TokenKind::ExecutableOpen {
+            end_of_comment(after, nested)
+        } else {
+            let length = end_of_brackets(after);
+            let name = after.get(1..length.saturating_sub(1)).unwrap_or_default();
+            read.push(b'`');
+            read.extend(name.iter().map(|b| if *b == b'`' { b'_' } else { *b }));
+            read.push(b'`');
+            length
+        };
+        rest = after.get(length..).unwrap_or_default();
+    }
+}
+
+/// Length of a comment that a server skips. `nested`: comments within it are skipped as a whole.
+fn end_of_comment(comment: &[u8], nested: bool) -> usize {
+    let mut at = 2;
+    let mut depth = 1;
+    while let Some(two) = comment.get(at..at + 2) {
+        match two {
+            b"*/" => depth -= 1,
+            b"/*" if nested => depth += 1,
+            _ => {
+                at += 1;
+                continue;
+            }
+        }
+        at += 2;
+        if depth == 0 {
+            return at;
+        }
+    }
+    comment.len()
+}
+
+/// Length of a name in brackets, in which `]]` stands for `]`.
+fn end_of_brackets(name: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(byte) = name.get(at) {
+        let is_doubled = *byte == b']' && name.get(at + 1) == Some(&b']');
+        at += if is_doubled { 2 } else { 1 };
+        if *byte == b']' && !is_doubled {
+            return at;
+        }
+    }
+    name.len()
 }
 
 fn tokens<'a>(sql: &'a [u8], dialect: &Dialect) -> impl Iterator<Item = (Token, &'a str)> {
@@ -120,27 +224,19 @@ fn tokens<'a>(sql: &'a [u8], dialect: &Dialect) -> impl Iterator<Item = (Token, 
     })
 }
 
-/// Version from which the code of a comment runs: 0 without one.
-fn version_of(opening: &str) -> u32 {
-    let digits = opening.trim_start_matches(|c: char| !c.is_ascii_digit());
-    digits.parse().unwrap_or(0)
-}
-
-/// Reads a text with the code of those comments whose version `is_run`.
-fn read(sql: &[u8], dialect: &Dialect, is_run: impl Fn(u32) -> bool) -> Option<&'static str> {
+/// Reads a text in which all code runs.
+fn read(sql: &[u8], dialect: &Dialect) -> Option<&'static str> {
     let mut reading = Reading::default();
-    let mut is_in = true;
     for (token, text) in tokens(sql, dialect) {
-        match token.kind {
-            TokenKind::ExecutableOpen => is_in = is_run(version_of(text)),
-            TokenKind::ExecutableClose => is_in = true,
-            _ if is_in => {
-                let found = reading.take(token.kind, text);
-                if found.is_some() {
-                    return found;
-                }
+        let found = match token.kind {
+            TokenKind::ExecutableOpen | TokenKind::ExecutableClose => None,
+            TokenKind::Bad(LexError::Dollar) if dialect.version < (8, 1, 0) => {
+                Some("a name that begins with $")
             }
-            _ => {}
+            _ => reading.take(token.kind, text),
+        };
+        if found.is_some() {
+            return found;
         }
     }
     None
@@ -238,7 +334,8 @@ impl Reading {
         let is_held = |variable: &&str| {
             name.len() >= variable.len() && contains_ignoring_case(name, variable)
         };
-        (is_set && HOLDING.iter().any(is_held)).then_some("a variable that holds statements")
+        (is_set && HOLDING.iter().any(is_held))
+            .then_some("a variable that holds statements or roles")
     }
 
     fn word(&mut self, word: &str) -> Option<&'static str> {
@@ -267,6 +364,10 @@ impl Reading {
             "BINLOG" if may_begin => Some("BINLOG"),
             // Another server's changes, data or code, which may change accounts.
             "CHANGE" | "CLONE" | "INSTALL" if self.at_start => Some("CHANGE, CLONE and INSTALL"),
+            "SONAME" => Some("a loadable function"),
+            "SERVER" if ["CREATE", "ALTER", "DROP", "REPLACE"].contains(&self.before.as_str()) => {
+                Some("a statement about servers")
+            }
             "USER" | "ROLE" => self.account(),
             "PASSWORD" if self.is_set_here() => Some("SET PASSWORD"),
             _ => None,
@@ -337,6 +438,14 @@ mod tests {
             "CHANGE MASTER TO MASTER_HOST = 'evil'",
             "CLONE INSTANCE FROM 'a'@'evil':3306 IDENTIFIED BY 'x'",
             "INSTALL SONAME 'evil'",
+            "CREATE FUNCTION f RETURNS STRING SONAME 'evil.so'",
+            "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (USER 'a')",
+            "SET PERSIST mandatory_roles = 'r'",
+            "/*!99999 SELECT '*/GRANT SELECT ON shop.* TO victim@'%' -- '",
+            "/*M!999999 SELECT `*/DROP USER a -- `",
+            "/*!50701 /* ' */ ' */ DROP USER a -- '",
+            "CREATE PROCEDURE p() BEGIN SELECT 1 /*M!999999 ' */ ; GRANT ALL ON *.* TO a; SELECT 1 /*M!999999 ' */ ; END",
+            "UPDATE t /*!99999 , (SELECT ' */ , mysql.db SET mysql.db.user = '' WHERE 0 -- ') x SET v = v",
             "UPDATE mysql.user SET Host = '%'",
             "update `mysql` . `user` set Host = '%'",
             "UPDATE \"MySQL\".\"user\" SET Host = '%'",
@@ -371,6 +480,15 @@ mod tests {
         ] {
             assert!(found(sql).iter().any(Option::is_some), "{sql}");
         }
+        let brackets = [
+            "INSERT INTO [mysql].[global_priv] (host) VALUES ('%')",
+            "CREATE PROCEDURE p() BEGIN SELECT 1 AS [a'b]; GRANT ALL ON *.* TO a; SELECT 1 AS [a'b]; END",
+            "SELECT '[' AS [a`]]'b]; DROP USER a; SELECT [a'b]",
+        ];
+        for sql in brackets {
+            let mariadb = Dialect::mariadb((10, 11, 0));
+            assert!(about_accounts(sql.as_bytes(), &mariadb).is_some(), "{sql}");
+        }
         // A second byte that looks like a backslash.
         let bytes = b"SELECT '\xe4\xbd\xa0\\'; DROP USER a; -- '";
         assert!(about_accounts(bytes, &Dialect::mysql((9, 7, 0))).is_some());
@@ -402,7 +520,6 @@ mod tests {
             "CREATE DEFINER=CURRENT_USER PROCEDURE p() BEGIN SELECT CURRENT_USER(), USER(); END",
             "CREATE VIEW v AS SELECT user, role FROM t",
             "SELECT user FROM mysql INTO @a",
-            "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (USER 'a')",
             "DELETE FROM t WHERE note = 'mysql.user'",
         ] {
             assert_eq!(found(sql), [None, None], "{sql}");
