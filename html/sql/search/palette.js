@@ -82,6 +82,8 @@ class Palette {
   #busy = false;
   /** True if the field changed while a request was on its way. */
   #again = false;
+  /** The search that the matches are of. @type {string|null} */ #shown = null;
+  /** Enter was pressed before the answer came. @type {{altKey: boolean, shiftKey: boolean}|null} */ #awaited = null;
   #left = new AbortController();
   #close = /** @type {(value?: any) => void} */ (() => {});
 
@@ -141,8 +143,14 @@ class Palette {
 
   #changed() {
     last.text = this.field.value;
+    this.#awaited = null;
     this.#limit = FEW;
     this.#ask();
+  }
+
+  /** The search that is asked for. */
+  get #wanted() {
+    return JSON.stringify([last.text.trim(), last.kind, last.here]);
   }
 
   /** Asks for what is in the field now; one request at a time, so that the newest is the next. */
@@ -153,6 +161,7 @@ class Palette {
     const { catalogue, active, api } = this.#bench;
     const { changes } = catalogue;
     const text = last.text.trim();
+    const wanted = this.#wanted;
     const refresh = this.#refresh;
     const late = setTimeout(() => { this.status.textContent = 'Reading names and comments …'; }, LATE_MS);
     this.list.setAttribute('aria-busy', 'true');
@@ -162,6 +171,7 @@ class Palette {
         this.#refresh = false;
         last.changes = changes;
       }
+      this.#shown = wanted;
       this.#show(found, text);
     } catch (error) {
       if (!this.#left.signal.aborted) this.#fail(error);
@@ -198,6 +208,7 @@ class Palette {
     this.again.title = `Read names and comments again (last read at ${new Date(loaded).toLocaleTimeString()})`;
     this.missing.hidden = !missing.length;
     if (missing.length) fill(this.missing, h('summary', { text: `Not searched: ${number(missing.length)} part${missing.length === 1 ? '' : 's'}` }), h('ul', {}, missing.slice(0, MAX_MISSING).map(missingOf)));
+    if (this.#awaited) this.#choose(0, this.#awaited);
   }
 
   #nothing(text) {
@@ -236,10 +247,14 @@ class Palette {
 
   /** @param {number} at @param {{altKey: boolean, shiftKey: boolean}} how */
   #choose(at, { altKey, shiftKey }) {
+    // The marked line belongs to an earlier search: the first one of this search is meant.
+    if (this.#shown !== this.#wanted) {
+      this.#awaited = { altKey, shiftKey };
+      return;
+    }
+    this.#awaited = null;
     const match = this.#matches[at];
-    // The marked line belongs to an earlier text.
-    if (!match || this.#again) return;
-    this.#close({ match, way: altKey ? 'data' : shiftKey ? 'rows' : 'open' });
+    if (match) this.#close({ match, way: altKey ? 'data' : shiftKey ? 'rows' : 'open' });
   }
 }
 

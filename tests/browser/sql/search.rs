@@ -254,6 +254,13 @@ fn fast_typing_sends_one_request_at_a_time_and_ends_at_what_was_typed() {
     search(&client, "search_typing loyalty_points");
     page.wait_for("document.querySelector('.search-name')?.textContent === 'loyalty_points' && document.querySelectorAll('.search-line').length === 1");
     assert_eq!(page.eval("window.most"), 1);
+    // Enter before the answer opens what it is about, not the line of the search before.
+    page.press("Ctrl+a");
+    page.type_text("search_typing best_points");
+    page.press("Enter");
+    page.wait_for("eyes.first('.schema h2')?.textContent.endsWith('best_points')");
+    search(&client, "search_typing loyalty_points");
+    page.wait_for("document.querySelector('.search-name')?.textContent === 'loyalty_points' && document.querySelectorAll('.search-line').length === 1");
     // A failure is said beside what was found before.
     page.expect_error("404");
     page.eval(
