@@ -169,7 +169,7 @@ impl Graph {
         }
         Ok(Chunk {
             path: part.path.clone(),
-            text,
+            text: script::shorten(&text)?,
         })
     }
 

@@ -1,5 +1,7 @@
 //! ECMAScript as far as the pages need it: a module without comments and indentation, its imports and exports.
 
+use std::collections::BTreeMap;
+
 /// A module as it is written, ready to be put beside others.
 pub(crate) struct Module {
     /// The text without comments, indentation, imports and the word `export`.
@@ -52,6 +54,18 @@ pub(crate) fn parse(source: &str) -> Result<Module, String> {
     module.body.push_str(text.get(copied..).unwrap_or_default());
     module.body.truncate(module.body.trim_end().len());
     Ok(module)
+}
+
+/// A script without the blanks that say nothing, and with short private names.
+pub(crate) fn shorten(source: &str) -> Result<String, String> {
+    let mut scanner = Scanner {
+        rest: source,
+        text: String::with_capacity(source.len()),
+        statements: Vec::new(),
+        private: Some(BTreeMap::new()),
+    };
+    scanner.code(false)?;
+    Ok(scanner.text)
 }
 
 /// A script or a style without comments and indentation.
@@ -162,6 +176,19 @@ fn quoted(text: &str) -> Result<String, String> {
         .ok_or_else(|| format!("{text} is not a path in single quotes"))
 }
 
+/// a, b, … z, aa, ba, …
+fn short_name(mut number: usize) -> String {
+    let mut name = String::new();
+    loop {
+        name.extend(('a'..='z').nth(number % 26));
+        number /= 26;
+        if number == 0 {
+            return name;
+        }
+        number -= 1;
+    }
+}
+
 struct Stripped {
     text: String,
     /// Offsets in `text` of lines that begin outside all braces, texts and expressions.
@@ -173,6 +200,7 @@ fn strip_with_statements(source: &str) -> Result<Stripped, String> {
         rest: source.trim_start(),
         text: String::with_capacity(source.len()),
         statements: vec![0],
+        private: None,
     };
     scanner.code(false)?;
     Ok(Stripped {
@@ -186,6 +214,8 @@ struct Scanner<'a> {
     rest: &'a str,
     text: String,
     statements: Vec<usize>,
+    /// Short names for private ones, where the text is to be shortened.
+    private: Option<BTreeMap<String, String>>,
 }
 
 impl<'a> Scanner<'a> {
@@ -200,6 +230,10 @@ impl<'a> Scanner<'a> {
                 '"' | '\'' => self.string(c)?,
                 '`' => self.template()?,
                 '\n' => self.line(depth == 0 && !in_template),
+                ' ' if self.private.is_some() && self.is_idle_blank() => {
+                    self.rest = self.rest.get(1..).unwrap_or_default()
+                }
+                '#' if self.private.is_some() => self.private_name(),
                 '}' if depth == 0 && in_template => return Ok(()),
                 _ => {
                     depth = match c {
@@ -221,6 +255,27 @@ impl<'a> Scanner<'a> {
         let (taken, rest) = self.rest.split_at(bytes);
         self.text.push_str(taken);
         self.rest = rest;
+    }
+
+    /// True for a blank beside a sign that ends a word by itself. Slashes and signs that can double are left alone.
+    fn is_idle_blank(&self) -> bool {
+        let signs = |c: char| "{}()[];,:?=<>!&|".contains(c);
+        let next = self.rest.chars().nth(1);
+        let is_slash = next == Some('/') || self.text.ends_with('/');
+        !is_slash && (self.text.ends_with(signs) || next.is_some_and(signs))
+    }
+
+    /// Takes `#name`, which nothing but its class can mean, under the next free short name.
+    fn private_name(&mut self) {
+        let name = self.rest.get(1..).unwrap_or_default();
+        let length = name.find(|c| !is_of_name(c)).unwrap_or(name.len());
+        let (name, rest) = name.split_at(length);
+        self.rest = rest;
+        self.text.push('#');
+        let known = self.private.get_or_insert_default();
+        let next = short_name(known.len());
+        self.text
+            .push_str(known.entry(name.to_owned()).or_insert(next));
     }
 
     fn skip_to(&mut self, end: &str) {

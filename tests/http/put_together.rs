@@ -1,7 +1,7 @@
 //! One script and one style a page, made at build time from the modules.
 
 use crate::pages::{Files, put_together};
-use crate::script::strip;
+use crate::script::{shorten, strip};
 
 const PAGE: &str = "<link rel=\"stylesheet\" href=\"/assets/@/a.css\">\n\
     <link rel=\"stylesheet\" href=\"/assets/@/p/b.css\">\n\
@@ -47,6 +47,15 @@ fn comments_and_indentation_go_and_texts_stay() {
 }
 
 #[test]
+fn blanks_that_say_nothing_go_and_private_names_become_short() {
+    let source = "class A {\n#long = `#long ${ this.#other + + 1 } , `; #other = { a: ' #long ; ' };\n\
+        get #third() { return #long in this ? this.#long / 2 : / #x , /u.test(b) || typeof c; }\n}\n";
+    let expected = "class A{\n#a=`#long ${this.#b + + 1} , `;#b={a:' #long ; '};\n\
+        get #c(){return #a in this?this.#a / 2: / #x , /u.test(b)||typeof c;}\n}\n";
+    assert_eq!(shorten(source).unwrap(), expected);
+}
+
+#[test]
 fn a_page_becomes_one_script_and_one_style() {
     let made = made(&[
         (
@@ -85,11 +94,11 @@ fn a_page_becomes_one_script_and_one_style() {
     );
     assert_eq!(
         text(&made, "p/app.js"),
-        "const m0 = (() => {\nconst deep = new URL('../icon.svg', import.meta.url);\nreturn { deep };\n})();\n\
-         const m1 = (() => {\nreturn { x: m0.deep };\n})();\n\
-         const m2 = (() => {\nconst { x } = m1;\nfunction one() { return x; }\nconst y = 1;\nreturn { one, z: y };\n})();\n\
-         const m3 = (() => {\nconsole.log(1);\nreturn {  };\n})();\n\
-         const m4 = (() => {\nconst { one: first } = m2;\nconst two = m1;\nfirst(two.x, '/assets');\nreturn {  };\n})();\n"
+        "const m0=(()=>{\nconst deep=new URL('../icon.svg',import.meta.url);\nreturn{deep};\n})();\n\
+         const m1=(()=>{\nreturn{x:m0.deep};\n})();\n\
+         const m2=(()=>{\nconst{x}=m1;\nfunction one(){return x;}\nconst y=1;\nreturn{one,z:y};\n})();\n\
+         const m3=(()=>{\nconsole.log(1);\nreturn{};\n})();\n\
+         const m4=(()=>{\nconst{one:first}=m2;\nconst two=m1;\nfirst(two.x,'/assets');\nreturn{};\n})();\n"
     );
 }
 
@@ -122,16 +131,16 @@ fn what_is_loaded_later_shares_what_is_there() {
     assert_eq!(scripts, ["p/app.js", "p/b.js", "p/c.js", "p/d.js"]);
     let app = text(&made, "p/app.js");
     assert!(
-        app.contains("import('./b.js')") && app.ends_with("export { m0 };\n"),
+        app.contains("import('./b.js')") && app.ends_with("export{m0};\n"),
         "{app}"
     );
     let later = text(&made, "p/b.js");
     assert!(
-        later.starts_with("import { m0 } from './app.js';\nimport { m2 } from './d.js';\n"),
+        later.starts_with("import{m0}from './app.js';\nimport{m2}from './d.js';\n"),
         "{later}"
     );
-    assert!(later.ends_with("export const { b } = m3;\n"), "{later}");
-    assert!(text(&made, "p/d.js").ends_with("export { m2 };\n"));
+    assert!(later.ends_with("export const{b}=m3;\n"), "{later}");
+    assert!(text(&made, "p/d.js").ends_with("export{m2};\n"));
     assert!(!text(&made, "p/c.js").contains("app.js"));
 }
 
