@@ -1,8 +1,9 @@
-import { alterTable, faultOf, lockingOf, risks } from '../../html/sql/structure/alter.js';
+import { alterTable, faultOf, lockingOf, prepare, risks } from '../../html/sql/structure/alter.js';
 import {
   blankCheck, blankColumn, blankForeignKey, blankIndex, blankPart, blankTable, columnText, dropColumn, edited, forSession, inMode, indexText, isHistory, optionOf, parseTable, renameColumn, unfitMode, withOption, writeTable,
 } from '../../html/sql/structure/definition.js';
 import { isSince, readType, stayingColumns } from '../../html/sql/structure/changes.js';
+import { Watch } from '../../html/sql/structure/watch.js';
 import { assert, test } from './shim.mjs';
 
 const MYSQL = { mariadb: false, version: '9.7.4' };
@@ -146,6 +147,22 @@ test('indexes and checks are changed in place where they can be', () => {
   assert.equal(indexText({ ...blankIndex(), name: 'n', kind: 'fulltext', parts: [blankPart('b')] }), 'FULLTEXT KEY `n` (`b`)');
 });
 
+test('a column whose default was not read whole is not written anew', () => {
+  for (const [type, value] of [['varbinary(20)', '\\0?'], ['varbinary(20)', '\uFFFD'], ['varchar(9)', '\uFFFD']]) {
+    const table = parseTable(of([`\`a\` int`, `\`v\` ${type} DEFAULT '${value}'`]), MARIADB);
+    const [a, v] = table.columns;
+    const run = (columns) => alterTable(table, { ...table, columns, moved: ['v'] }, MARIADB)[0];
+    assert.throws(() => run([a, edited(v, { comment: 'x' })]), /v: the server does not show its default whole/);
+    assert.throws(() => run([edited(v, {}), a]), /not show its default whole/);
+    assert.throws(() => run([v, a]), /not show its default whole/);
+    assert.ok(run([a, edited(v, { name: 'w' })]).includes('RENAME COLUMN `v` TO `w`'));
+    assert.ok(run([edited(a, { comment: 'x' }), v]).includes('MODIFY COLUMN `a`'));
+    assert.ok(run([a, edited(v, { comment: 'x', default: { kind: 'literal', value: "x'00ff27'" } })]).includes("DEFAULT x'00ff27' COMMENT"));
+  }
+  const table = parseTable(of(["`v` varchar(9) DEFAULT 'what?'", "`b` varbinary(9) DEFAULT 'plain'"]), MARIADB);
+  assert.ok(alterTable(table, change(change(table, 'v', { comment: 'x' }), 'b', { comment: 'x' }), MARIADB)[0].includes("'what?' COMMENT"));
+});
+
 test('a foreign key of the same name is added by a second statement, and the loss is told', () => {
   const after = { ...base, foreignKeys: base.foreignKeys.map((key) => edited(key, { onDelete: 'CASCADE' })) };
   const statements = alterTable(base, after, { ...MYSQL, algorithm: 'INPLACE', lock: 'NONE' });
@@ -154,6 +171,9 @@ test('a foreign key of the same name is added by a second statement, and the los
     'ALTER TABLE `t`\n  ADD CONSTRAINT `fk` FOREIGN KEY (`a`) REFERENCES `o` (`x`) ON DELETE CASCADE,\n  ALGORITHM=COPY,\n  LOCK=SHARED',
   ]);
   assert.ok(risks(base, after)[0].startsWith('fk: the foreign key is removed first'));
+  assert.equal(risks(base, after).length, 1);
+  const own = read(of(['`a` int DEFAULT NULL', 'KEY `a` (`a`)', 'CONSTRAINT `fk` FOREIGN KEY (`a`) REFERENCES `o` (`x`)']));
+  assert.equal(risks(own, { ...own, foreignKeys: own.foreignKeys.map((key) => edited(key, { onDelete: 'CASCADE' })) })[1], 'a: if the server made this index for the foreign key, it renames it to fk.');
   const renamed = { ...base, foreignKeys: base.foreignKeys.map((key) => edited(key, { name: 'fk2' })) };
   assert.deepEqual(clauses(renamed), ['DROP FOREIGN KEY `fk` | ADD CONSTRAINT `fk2` FOREIGN KEY (`a`) REFERENCES `o` (`x`)']);
   assert.deepEqual(clauses({ ...base, foreignKeys: [...base.foreignKeys, { ...blankForeignKey(), columns: ['c'], refDb: 'd', refTable: 'p', refColumns: ['id'] }] }), ['ADD FOREIGN KEY (`c`) REFERENCES `d`.`p` (`id`)']);
@@ -164,6 +184,28 @@ test('another default character set leaves the texts of changed columns as they 
   const latin = withOption(withOption(table, 'DEFAULT CHARSET', 'latin1'), 'COLLATE', '');
   const [sql] = alterTable(table, change(change(latin, 'a', { comment: 'x' }), 'n', { comment: 'y' }), MYSQL);
   assert.equal(sql, "ALTER TABLE `t`\n  MODIFY COLUMN `a` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci DEFAULT NULL COMMENT 'x',\n  MODIFY COLUMN `n` int DEFAULT NULL COMMENT 'y',\n  DEFAULT CHARACTER SET latin1");
+});
+
+test('a moved column keeps its character set and collation under another default', () => {
+  const table = read(of(['`id` int NOT NULL', '`name` varchar(60) NOT NULL', '`l` varchar(9) CHARACTER SET latin1 DEFAULT NULL', '`b` varchar(9) COLLATE utf8mb4_bin DEFAULT NULL', '`website` text', 'KEY `n` (`name`)']));
+  const german = withOption(table, 'COLLATE', 'utf8mb4_german2_ci');
+  const [id, name, l, b, website] = german.columns;
+  const end = 'DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_german2_ci';
+  const sql = (columns, more = {}) => alterTable(table, { ...german, columns, ...more }, MYSQL)[0].split(/,?\n {2}/).slice(1);
+  assert.deepEqual(sql([id, l, b, website, name]), ['MODIFY COLUMN `name` varchar(60) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci NOT NULL AFTER `website`', end]);
+  assert.deepEqual(sql([l, id, name, b, website]), ['MODIFY COLUMN `l` varchar(9) CHARACTER SET latin1 DEFAULT NULL FIRST', end]);
+  assert.deepEqual(sql([b, id, name, l, website]), ['MODIFY COLUMN `b` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL FIRST', end]);
+  // A conversion wants the new one, and so does a column whose own is taken away.
+  assert.deepEqual(sql([id, l, b, website, name], { convert: true }), ['MODIFY COLUMN `name` varchar(60) NOT NULL AFTER `website`', 'CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_german2_ci']);
+  assert.deepEqual(sql([id, name, l, edited(b, { collation: '' }), website]), ['MODIFY COLUMN `b` varchar(9) DEFAULT NULL', end]);
+  const moved = { ...german, columns: [id, l, b, website, name] };
+  assert.deepEqual([lockingOf(table, moved, MYSQL)[0].algorithm, lockingOf(table, moved, MARIADB)[0].algorithm], ['INPLACE', 'INSTANT']);
+  // MariaDB refuses INSTANT where a column gets another collation too, with an index or without.
+  const both = { ...german, columns: [id, name, l, edited(b, { collation: 'utf8mb4_general_ci' }), website] };
+  assert.deepEqual([lockingOf(table, both, MARIADB)[0].algorithm, lockingOf(table, { ...both, options: table.options }, MARIADB)[0].algorithm], ['NOCOPY', 'INSTANT']);
+  // An index is built for the collation that is taken over.
+  const freed = { ...german, columns: german.columns.map((one) => (one === name ? edited(one, { charset: 'utf8mb4', collation: 'utf8mb4_german2_ci' }) : one)) };
+  assert.deepEqual([lockingOf(table, freed, MYSQL)[0].algorithm, lockingOf(table, freed, MARIADB)[0].algorithm], ['COPY', 'NOCOPY']);
 });
 
 test('a table is converted with its columns', () => {
@@ -207,6 +249,24 @@ test('losses are told', () => {
   assert.ok(said('d', { type: 'decimal(10,1)' }, types).includes('rounded'));
   assert.ok(said('d', { type: 'decimal(10,4)' }, types).includes('outside the range'));
   assert.ok(said('d', { type: 'int' }, types).includes('rounded'));
+  const more = read(of(['`d` decimal(20,6) DEFAULT NULL', '`b` blob', '`x` text', '`at` datetime(6) DEFAULT NULL', '`t` time(3) DEFAULT NULL', '`n` int DEFAULT NULL', '`v` varchar(9) DEFAULT NULL']));
+  assert.ok(/decimals are rounded, without an error; values outside the range of decimal\(10,2\) do not fit/.test(said('d', { type: 'decimal(10,2)' }, more)));
+  assert.ok(/decimals are rounded, without an error\.$/.test(said('d', { type: 'decimal(20,2)' }, more)));
+  assert.ok(/fractions of a second are rounded or cut off, without an error; values are converted/.test(said('at', { type: 'timestamp' }, more)));
+  assert.ok(/fractions of a second are rounded or cut off/.test(said('t', { type: 'time' }, more)));
+  assert.ok(/bytes that are no text in its character set do not fit: the server refuses/.test(said('b', { type: 'text' }, more)));
+  assert.ok(/no text .*; values longer than varchar\(20\)/.test(said('b', { type: 'varchar(20)' }, more)));
+  assert.ok(/no character set and no collation any more/.test(said('x', { type: 'blob' }, more)));
+  assert.equal(said('x', { type: 'longtext' }, more), '');
+  const required = (name, value, on = MYSQL) => prepare(more, change(more, name, { nullable: false, default: value }), on).join();
+  assert.equal(required('n', { kind: 'literal', value: '0' }), 'UPDATE `t` SET `n` = 0 WHERE `n` IS NULL');
+  assert.equal(required('v', { kind: 'text', value: "it's" }), "UPDATE `t` SET `v` = 'it''s' WHERE `v` IS NULL");
+  assert.equal(required('v', { kind: 'text', value: 'a\\' }, inMode(MYSQL, 'NO_BACKSLASH_ESCAPES')), "UPDATE `t` SET `v` = 'a\\' WHERE `v` IS NULL");
+  assert.equal(required('v', { kind: 'expression', value: 'uuid()' }), 'UPDATE `t` SET `v` = (uuid()) WHERE `v` IS NULL');
+  assert.equal(required('n', { kind: 'none', value: '' }), '');
+  assert.deepEqual(prepare(more, change(more, 'n', { default: { kind: 'literal', value: '0' } }), MYSQL), []);
+  assert.ok(said('n', { nullable: false, default: { kind: 'literal', value: '0' } }, more).includes('they can get the default first'));
+  assert.ok(!said('n', { nullable: false, default: { kind: 'none', value: '' } }, more).includes('default'));
   assert.ok(said('at', { type: 'datetime' }, types).includes('fractions'));
   assert.ok(said('at', { type: 'date' }, types).includes('time of day'));
   assert.ok(said('l', { charset: 'latin1' }, types).includes('latin1 does not have'));
@@ -263,6 +323,10 @@ test('an error leads to the part that it is about', () => {
   assert.equal(fault(1072, "Key column 'a' doesn't exist in table"), 'index k parts');
   assert.equal(fault(1452, "Cannot add or update a child row: a foreign key constraint fails (`d`.`#sql-1_2`, CONSTRAINT `fk` FOREIGN KEY (`a`) REFERENCES `o` (`x`))"), 'foreignKey fk');
   assert.equal(fault(1824, "Failed to open the referenced table 'o'"), 'foreignKey fk refTable');
+  const unnamed = { ...blankForeignKey(), columns: ['c'], refTable: 'o', refColumns: ['x'] };
+  const misfit = faultOf({ errno: 1005, message: 'Can\'t create table `d`.`t` (errno: 150 "Foreign key constraint is incorrectly formed")' }, { ...table, foreignKeys: [...table.foreignKeys, unnamed] });
+  assert.deepEqual(misfit, { part: 'foreignKey', id: unnamed.id, field: 'columns' });
+  assert.equal(faultOf({ errno: 1005, message: 'Can\'t create table `d`.`t` (errno: 121 "Duplicate key on write or update")' }, table), null);
   assert.equal(fault(3819, "Check constraint 'ch' is violated."), 'check ch expression');
   assert.equal(fault(4025, 'CONSTRAINT `ch` failed for `d`.`t`'), 'check ch expression');
   assert.equal(fault(1075, 'Incorrect table definition; there can be only one auto column and it must be defined as a key'), 'column id autoIncrement');
@@ -272,6 +336,22 @@ test('an error leads to the part that it is about', () => {
   const sql = 'ALTER TABLE `t`\n  MODIFY COLUMN `a` foo bar,\n  ADD KEY `k` (`a`),\n  ADD CONSTRAINT `ch` CHECK (`c` >)';
   const syntax = (line) => fault(1064, `You have an error in your SQL syntax; check the manual … near 'x' at line ${line}`, sql);
   assert.deepEqual([2, 3, 4].map(syntax), ['column a', 'index k', 'check ch']);
+});
+
+test('threads of the server itself are no sessions that wait', async () => {
+  const answers = [
+    [/SHOW GRANTS/, { grants: 'GRANT ALL PRIVILEGES ON *.* TO `a`@`b`' }],
+    [/performance_schema\.processlist/, { id: 7, user: 'me', command: 'Query', time: 1, state: 'copy to tmp table', info: 'ALTER TABLE t' }, { id: 9, user: 'you', command: 'Query', time: 1, state: 'Waiting for table metadata lock', info: 'SELECT 1' }],
+    [/metadata_locks/, { type: 'TABLE', db: 'd', name: 't', mode: 'EXCLUSIVE', status: 'GRANTED', id: 7 }, ...[null, 9].map((id) => ({ type: 'TABLE', db: 'd', name: 't', mode: 'SHARED_READ', status: 'PENDING', id }))],
+    [/data_lock_waits/, { waiting: 7, blocking: 0 }],
+  ];
+  const query = async ({ sql }) => {
+    const rows = answers.find(([about]) => about.test(sql))?.slice(1) ?? [];
+    return new Response(JSON.stringify({ code: 200, message: '', data: { columns: Object.keys(rows[0] ?? { none: 0 }), rows } }), { headers: { 'content-type': 'application/json' } });
+  };
+  const { waiting, blockers } = await new Watch({ query }, 7, false).look(new AbortController().signal);
+  assert.deepEqual(waiting, ['Connection 9 of you (runs SELECT 1) waits for it.']);
+  assert.deepEqual(blockers, ['A thread of the server, or a prepared transaction without a connection (XA RECOVER lists them) blocks it.']);
 });
 
 test('a new table is written from its parts', () => {

@@ -1,8 +1,9 @@
 // The parts of a table's form that need no page: drafts, texts of fields, proposals.
 import { assert, test } from './shim.mjs';
-import { edited, parseTable, renameColumn, withOption } from '../../html/sql/structure/definition.js';
+import { alterTable } from '../../html/sql/structure/alter.js';
+import { blankTable, edited, parseTable, readTypeField, renameColumn, withOption } from '../../html/sql/structure/definition.js';
 import { Draft, isSame, rebase } from '../../html/sql/structure/draft.js';
-import { moved, newColumn, placed, problemsOf, withIndex, withNew, withPart, without } from '../../html/sql/structure/edits.js';
+import { misfits, moved, newColumn, placed, problemsOf, withIndex, withNew, withPart, without } from '../../html/sql/structure/edits.js';
 import { defaultField, freeName, matching, namesField, partsField, proposals, readDefaultField, readNamesField, readPartsField, splitList, typesOf } from '../../html/sql/structure/fieldtext.js';
 
 const MARIADB = { mariadb: true, version: '10.11.6-MariaDB' };
@@ -81,6 +82,25 @@ test('columns that moved are told apart from those that were passed', () => {
   assert.deepEqual(draft.changes, []);
 });
 
+test('of two columns that changed places, the one that was moved is', () => {
+  for (const [name, by, text] of [['b', -1, 'MODIFY COLUMN `b` text DEFAULT NULL AFTER `id`'], ['a', 1, 'MODIFY COLUMN `a` varchar(20) DEFAULT NULL AFTER `b`']]) {
+    const table = read();
+    const draft = new Draft(table, MARIADB);
+    draft.set(moved(draft.table, [idOf(table, name)], by));
+    assert.deepEqual(kinds(draft), [`columns ${name} moved`]);
+    assert.deepEqual(alterTable(table, draft.table, MARIADB), [`ALTER TABLE \`db\`.\`t\`\n  ${text}`]);
+    assert.deepEqual(rebase(draft, read(), MARIADB).table.moved, [name]);
+  }
+});
+
+test('nothing of a new table has moved', () => {
+  const table = blankTable({ db: 'd', name: 't', columns: [{ ...newColumn(), name: 'id' }, { ...newColumn(), name: 'a' }] });
+  const draft = new Draft(table, MYSQL);
+  assert.equal(draft.moved.size, 0);
+  draft.set(moved(table, [table.columns[0].id], 1));
+  assert.equal(draft.moved.size, 0);
+});
+
 test('rows that were written are no change of structure', () => {
   assert.equal(isSame(read(), read(SQL.replace('AUTO_INCREMENT=5', 'AUTO_INCREMENT=99')), MARIADB), true);
   assert.equal(isSame(read(), read(SQL.replace(' AUTO_INCREMENT=5', '')), MARIADB), true);
@@ -151,6 +171,29 @@ test('an index is made of columns; a long text gets a length', () => {
   assert.equal(freeName('a', ['A', 'a_2']), 'a_3');
 });
 
+test('what is typed behind a type goes to its own fields, or is refused', () => {
+  const read = (text) => { const { fields, problem } = readTypeField(text); return problem || fields; };
+  for (const text of ['int', 'varchar(20)', 'decimal(10,2) unsigned zerofill', "enum('a b','not null')", 'double precision', 'double precision unsigned', 'national varchar(20)', 'character varying(9)', 'long varchar', 'varchar(9) binary', 'point srid 4326', 'varchar(9) compressed', 'varchar(300) /*M!100301 COMPRESSED*/', 'varchar(100) /*!100301 COMPRESSED*/', 'time /* mariadb-5.3 */', 'inet6', 'mytype', 'int(11) unsigned', '']) {
+    assert.deepEqual(read(text), text === '' ? read(text) : {}, text);
+  }
+  assert.deepEqual(read('varchar(20) character set latin1'), { charset: 'latin1', type: 'varchar(20)' });
+  assert.deepEqual(read('varchar(20) charset latin1 collate latin1_bin NOT NULL'), { charset: 'latin1', collation: 'latin1_bin', nullable: false, type: 'varchar(20)' });
+  assert.deepEqual(read("int unsigned null default 5 comment 'not null'"), { default: { kind: 'literal', value: '5' }, comment: 'not null', nullable: true, type: 'int unsigned' });
+  assert.deepEqual(read('bigint not null auto_increment'), { nullable: false, autoIncrement: true, type: 'bigint' });
+  assert.deepEqual(read('int not null unsigned'), { nullable: false, type: 'int unsigned' });
+  assert.deepEqual(read('national varchar(20) not null'), { nullable: false, type: 'national varchar(20)' });
+  assert.equal(read('varchar(255)int'), '“int” does not belong to a type.');
+  assert.equal(read('int primary key'), '“primary key” does not belong to a type.');
+  assert.equal(read('int, b int'), 'Cannot read the type “int, b int”.');
+  assert.equal(read('varchar(20'), 'Cannot read the type “varchar(20”.');
+  assert.equal(read('int)'), 'Cannot read the type “int)”.');
+  const table = parseTable(SQL, MARIADB, 'db');
+  const said = (type) => problemsOf(withPart(table, 'columns', idOf(table, 'a'), { type })).map(({ list, field, text }) => `${list} ${field}: ${text}`);
+  assert.deepEqual(said('varchar(255)int'), ['columns type: “int” does not belong to a type.']);
+  assert.deepEqual(said('varchar(20) collate utf8mb4_bin'), ['columns type: Enter only the type: varchar(20). The rest has fields of its own.']);
+  assert.deepEqual(said('varchar(30)'), []);
+});
+
 test('faults are seen before the server is asked', () => {
   const table = read();
   const texts = (one) => problemsOf(one).map(({ list, field }) => `${list} ${field}`);
@@ -160,6 +203,28 @@ test('faults are seen before the server is asked', () => {
   assert.deepEqual(texts(withPart(table, 'indexes', table.indexes[1].id, { parts: [] })), ['indexes parts']);
   assert.deepEqual(texts(withPart(table, 'foreignKeys', table.foreignKeys[0].id, { refColumns: [] })), ['foreignKeys refColumns']);
   assert.deepEqual(texts({ ...table, name: '' }), ['table name']);
+});
+
+test('foreign keys whose sides do not fit are seen before the server is asked', async () => {
+  const table = read();
+  const typed = (name, type, charset = '', collation = '') => ({ name, type, charset, collation });
+  const tables = { 'db.u': [typed('x', 'varchar(9)', 'utf8mb4', 'utf8mb4_general_ci'), typed('n', 'int(11) unsigned')], 'o.w': [typed('x', 'varchar(9)', 'latin1', 'latin1_bin'), typed('y', 'varchar(9)', 'utf8mb4', 'utf8mb4_bin'), typed('z', 'decimal(10,2)')] };
+  const asked = [];
+  const columnsOf = async (db, name) => (asked.push(`${db}.${name}`), tables[`${db}.${name}`] ?? []);
+  const said = async (columns, fields) => (await misfits(withPart(table, 'foreignKeys', table.foreignKeys[0].id, { columns, ...fields }), columnsOf)).map(({ list, field, text }) => `${list} ${field}: ${text}`).join();
+  assert.deepEqual(await misfits(table, columnsOf), []);
+  assert.deepEqual(asked, []);
+  assert.equal(await said(['a'], { refColumns: ['X'] }), '');
+  assert.equal(await said(['id'], { refColumns: ['n'] }), 'foreignKeys columns: id is int(11), and u.n is int(11) unsigned: both need the same type and sign.');
+  assert.ok((await said(['a'], { refColumns: ['n'] })).includes('a is varchar(20), and u.n is int(11) unsigned'));
+  assert.ok((await said(['a'], { refDb: 'o', refTable: 'w', refColumns: ['x'] })).includes('a has the character set utf8mb4, and w.x has latin1'));
+  assert.ok((await said(['a'], { refDb: 'o', refTable: 'w', refColumns: ['y'] })).includes('a has the collation utf8mb4_general_ci, and w.y has utf8mb4_bin'));
+  // The server judges tables that are not known, and types of other kinds.
+  assert.equal(await said(['a'], { refTable: 'nowhere', refColumns: ['x'] }), '');
+  assert.equal(await said(['c'], { refDb: 'o', refTable: 'w', refColumns: ['z'] }), '');
+  assert.ok((await said(['a'], { refTable: 't', refColumns: ['id'] })).includes('t.id is int(11)'));
+  const wider = await misfits(withPart(table, 'columns', idOf(table, 'a'), { type: 'int' }), columnsOf);
+  assert.ok(wider[0].text.includes('a is int, and u.x is varchar(9)'));
 });
 
 test('references are proposed by name and type', () => {

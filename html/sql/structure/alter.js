@@ -3,13 +3,13 @@
  * @module
  */
 
-import { checksChanged, columnsChanged, foreignKeysChanged, indexesChanged, isSince, optionsChanged, stayingColumns, withRenames, columnRenames } from './changes.js';
+import { charsetKeeper, checksChanged, columnsChanged, foreignKeysChanged, indexesChanged, isSince, optionsChanged, stayingColumns, withRenames, columnRenames } from './changes.js';
 import { checkText, columnText, foreignKeyText, forSession, indexText, optionOf, optionText, quoted } from './definition.js';
 import { foreignKeyLocking } from './locking.js';
 
 export { faultOf } from './faults.js';
 export { lockingOf } from './locking.js';
-export { risks } from './risks.js';
+export { prepare, risks } from './risks.js';
 
 /** @typedef {import('./definition.js').Table} Table */
 /** @typedef {import('./definition.js').Column} Column */
@@ -64,24 +64,20 @@ function clausesOf(before, after, server) {
 
 // Columns.
 
-/**
- * The columns of a table with what they take from the table's character set written out, where that changes: a
- * column that is changed for another reason keeps its own.
- * @param {Table} before @param {Table} after @returns {(column: Column) => Column}
- */
-function charsetKeeper(before, after) {
-  const [charset, collation] = ['DEFAULT CHARSET', 'COLLATE'].map((name) => optionOf(before, name));
-  const isSame = charset === optionOf(after, 'DEFAULT CHARSET') && collation === optionOf(after, 'COLLATE');
-  return (column) => {
-    if (!isText(column.type) || column.charset || after.convert) return column;
-    // MySQL marks a collation that is written as chosen for the column, and shows the column differently from then on.
-    if (isSame) return collation && column.collation === collation ? { ...column, collation: '' } : column;
-    return { ...column, charset, collation: column.collation || collation };
-  };
-}
+/** Types of bytes. */
+const BYTES = /^(?:(?:var)?binary|(?:tiny|medium|long)?blob|bit)\b/i;
 
-/** @param {string} type */
-const isText = (type) => /^(?:(?:var)?char|(?:tiny|medium|long)?text|enum|set)\b/i.test(type);
+/**
+ * Refuses to write a column anew whose default was not read whole: MariaDB shows bytes that are no text as “?”.
+ * @param {Column} was @param {Column} now
+ */
+function assertReadable(was, now) {
+  const { kind, value } = was.default;
+  const isBroken = kind === 'text' && (value.includes('\uFFFD') || (BYTES.test(was.type) && /[?\x80-\uFFFF]/.test(value)));
+  if (isBroken && now.default.kind === 'text' && now.default.value === value) {
+    throw new Error(`${was.name}: the server does not show its default whole (bytes that are no text look like “?”), and this change would replace it. Enter the default again as bytes, such as x'00ff27'.`);
+  }
+}
 
 /** @param {Table} before @param {Table} after @param {Server} server @returns {string[]} */
 function columnClauses(before, after, server) {
@@ -90,18 +86,21 @@ function columnClauses(before, after, server) {
   const { dropped } = columnsChanged(before, after);
   const clauses = dropped.map((column) => `DROP COLUMN ${quoted(column.name)}`);
   const staying = stayingColumns(before, after);
-  const withCharset = charsetKeeper(before, after);
+  const keepsCharset = charsetKeeper(before, after);
   let appended = after.columns.length;
   while (appended > 0 && !previous(after.columns[appended - 1])) appended -= 1;
   after.columns.forEach((column, i) => {
     const was = previous(column);
     const place = staying.has(column) || i >= appended ? '' : i === 0 ? ' FIRST' : ` AFTER ${quoted(after.columns[i - 1].name)}`;
-    const text = columnText(withCharset(column));
+    const kept = keepsCharset(column, was);
+    const text = columnText(kept);
+    const isRenamed = was && !place && columnText({ ...was, name: column.name }) === columnText(column) && isSince(server, ...server.mariadb ? [10, 5, 2] : [8, 0, 3]);
+    if (was && !isRenamed && (place || columnText(was) !== columnText(column))) assertReadable(was, column);
     if (!was) clauses.push(`ADD COLUMN ${columnText(column)}${place}`);
     else if (columnText(was) === columnText(column)) {
-      if (place) clauses.push(`MODIFY COLUMN ${was.text ?? text}${place}`);
+      if (place) clauses.push(`MODIFY COLUMN ${kept.charset === column.charset ? was.text ?? text : text}${place}`);
     } else if (was.name === column.name) clauses.push(`MODIFY COLUMN ${text}${place}`);
-    else if (!place && columnText({ ...was, name: column.name }) === columnText(column) && isSince(server, ...server.mariadb ? [10, 5, 2] : [8, 0, 3])) {
+    else if (isRenamed) {
       clauses.push(`RENAME COLUMN ${quoted(was.name)} TO ${quoted(column.name)}`);
     } else clauses.push(`CHANGE COLUMN ${quoted(was.name)} ${text}${place}`);
   });

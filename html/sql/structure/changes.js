@@ -80,18 +80,48 @@ export const checksChanged = (before, after) => partsChanged(before.checks, afte
 /** @param {Table} before @param {Table} after */
 export const columnsChanged = (before, after) => partsChanged(before.columns, after.columns, (was, now) => columnText(was) === columnText(now));
 
-/** The kept columns that need not move: the longest run of them in their old order. @param {Table} before @param {Table} after */
+/** @param {string} type */
+const isText = (type) => /^(?:(?:var)?char|(?:tiny|medium|long)?text|enum|set)\b/i.test(type);
+
+/** True where new columns of a table get another character set or collation. @param {Table} before @param {Table} after */
+export const isCharsetChanged = (before, after) => ['DEFAULT CHARSET', 'COLLATE'].some((name) => optionOf(before, name) !== optionOf(after, name));
+
+/**
+ * The columns of a table with what they take from the table's character set written out, where that changes: a
+ * column that is written anew for another reason keeps its own.
+ * @param {Table} before @param {Table} after @returns {(column: Column, was?: Column) => Column} `was`: as it was read
+ */
+export function charsetKeeper(before, after) {
+  const [charset, collation] = ['DEFAULT CHARSET', 'COLLATE'].map((name) => optionOf(before, name));
+  const changes = isCharsetChanged(before, after);
+  return (column, was = column) => {
+    if (!isText(column.type) || column.charset || after.convert) return column;
+    // MySQL marks a collation that is written as chosen for the column, and shows the column differently from then on.
+    if (!changes) return collation && column.collation === collation ? { ...column, collation: '' } : column;
+    // A column whose own was taken away takes that of the table.
+    if (!column.collation && (was.charset || was.collation)) return column;
+    return { ...column, charset, collation: column.collation || collation };
+  };
+}
+
+/**
+ * The kept columns that need not move: the longest run of them in their old order. Of several, the one without the
+ * columns that the user moved.
+ * @param {Table} before @param {Table} after
+ */
 export function stayingColumns(before, after) {
   const place = new Map(before.columns.map((column, i) => [column.name, i]));
   const kept = after.columns.filter((column) => column.was !== null && place.has(column.was));
   const places = kept.map((column) => place.get(column.was ?? '') ?? 0);
-  const lengths = places.map(() => 1);
+  // The number of columns counts first.
+  const weights = kept.map((column) => kept.length + 1 - Number(after.moved?.includes(column.was ?? '') ?? false));
+  const lengths = [...weights];
   const links = places.map(() => -1);
   let last = -1;
   for (let i = 0; i < places.length; i += 1) {
     for (let j = 0; j < i; j += 1) {
-      if (places[j] < places[i] && lengths[j] + 1 > lengths[i]) {
-        lengths[i] = lengths[j] + 1;
+      if (places[j] < places[i] && lengths[j] + weights[i] > lengths[i]) {
+        lengths[i] = lengths[j] + weights[i];
         links[i] = j;
       }
     }

@@ -5,7 +5,7 @@
 
 import { h, icon, iconButton, query, queryAll } from '../../common/dom.js';
 import { isSince } from './changes.js';
-import { renameColumn } from './definition.js';
+import { readTypeField, renameColumn } from './definition.js';
 import { copyOfColumn, foreignKeyOf, moved, newColumn, placed, withIndex, withNew, withPart, without } from './edits.js';
 import { defaultField, matching, proposals, readDefaultField, typesOf } from './fieldtext.js';
 import { cellCheck, cellInput, cellSelect, drawEnd, fieldTable, focusField, gridKeys, rowEnd, setMark, setProblem, show, tool } from './formparts.js';
@@ -286,11 +286,12 @@ class Row {
     this.#form.set(withPart(this.#form.draft.table, 'columns', id, fields), field ? `${id} ${field}` : '');
   }
 
-  /** Character set and collation go with a type of text. */
+  /** Character set and collation go with a type of text; what is typed behind the type goes to its own fields. */
   #retype(value, left) {
     const { charset, collation } = this.#column;
     const drops = left && (charset || collation) && !TEXT.test(value.trim());
-    this.#put({ type: left ? value.trim() : value, ...(drops ? { charset: '', collation: '' } : {}) }, 'type');
+    const { fields } = left ? readTypeField(value.trim(), this.#form.server) : { fields: {} };
+    this.#put({ type: left ? value.trim() : value, ...(drops ? { charset: '', collation: '' } : {}), ...fields }, 'type');
   }
 
   /** A default of NULL goes and comes back with NULL itself. */

@@ -53,6 +53,7 @@ import { Lexer } from '../core/lexer.js';
  * @property {string[]} others what else stands in the list, such as PERIOD FOR SYSTEM_TIME
  * @property {Option[]} options
  * @property {string} partition the clause as written, or empty
+ * @property {string[]} [moved] names in the server of the columns that the user moved
  * @property {boolean} [convert] true where the columns take the new character set and collation of the table
  */
 
@@ -310,6 +311,43 @@ function readColumn(reader) {
   column.rest = readAttributes(reader, () => readColumnAttribute(reader, column));
   column.text = reader.item(from);
   return column;
+}
+
+/** Types of more than one word, as one types them. */
+const LONG_TYPE = /^(?:national\s+(?:varchar|char(?:acter)?(?:\s+varying)?)|(?:nchar|n?char(?:acter)?)\s+(?:varying|varchar|large\s+object)|long\s+(?:varchar|varbinary)|char\s+byte)\b/i;
+/** Words that belong to a type and stay in its text. */
+const OF_TYPE = /^(?:\s*(?:unsigned|signed|zerofill|binary|ascii|unicode|byte|compressed(?:\s*=\s*\w+)?|srid\s+\d+|ref_system_id\s*=\s*\d+))*$/i;
+
+/**
+ * Reads a type as one types it: the type itself, and the fields of the column for the rest, such as a collation.
+ * @param {string} text @param {Partial<Server>} [server]
+ * @returns {{fields: Partial<Column>, problem: string}} `problem`: a sentence where it cannot be read
+ */
+export function readTypeField(text, server = {}) {
+  const none = { fields: {}, problem: '' };
+  const long = LONG_TYPE.exec(text)?.[0] ?? '';
+  // A word alone is the server's to judge.
+  const bare = long ? `varchar${text.slice(long.length)}` : text;
+  const reader = new Reader(bare, { mariadb: false, ...server });
+  const column = blankColumn();
+  let saysNull = false;
+  try {
+    column.type = readType(reader);
+    const rest = bare.slice(reader.tokens[reader.at - 1].end);
+    if (OF_TYPE.test(rest) || reader.done) return none;
+    column.rest = readAttributes(reader, () => {
+      saysNull ||= reader.word() === 'NULL';
+      return readColumnAttribute(reader, column);
+    });
+    if (!reader.done) throw reader.fault('the end');
+  } catch {
+    return { ...none, problem: `Cannot read the type “${text}”.` };
+  }
+  if (column.rest && !OF_TYPE.test(column.rest)) return { ...none, problem: `“${column.rest}” does not belong to a type.` };
+  const { name: _name, id: _id, was: _was, text: _text, rest, type, ...all } = column;
+  const blank = blankColumn();
+  const fields = Object.fromEntries(Object.entries(all).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(blank[key])));
+  return { fields: { ...fields, ...(saysNull ? { nullable: column.nullable } : {}), type: [long ? long + type.slice('varchar'.length) : type, rest].filter(Boolean).join(' ') }, problem: '' };
 }
 
 /** @param {Reader} reader */

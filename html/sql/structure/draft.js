@@ -174,7 +174,7 @@ export class Draft {
     const order = /** @type {any[]} */ (before[list]);
     const left = order.slice(0, order.findIndex((one) => one.id === id)).reverse().find((one) => others.some((part) => part.id === one.id));
     others.splice(left ? others.findIndex((part) => part.id === left.id) + 1 : 0, 0, at >= 0 ? parts[at] : base);
-    return this.set({ ...table, [list]: others });
+    return this.set({ ...table, [list]: others, ...(list === 'columns' && table.moved ? { moved: table.moved.filter((name) => name !== base.was) } : {}) });
   }
 }
 
@@ -218,6 +218,7 @@ export function rebase(draft, now, server) {
       table.options = option ? table.options.some((one) => one.name === name) ? table.options.map((one) => (one.name === name ? option : one)) : [...table.options, option] : table.options.filter((one) => one.name !== name);
     }
   }
+  if (mine.moved) table.moved = mine.moved;
   if (mine.name !== before.name || mine.db !== before.db) Object.assign(table, { name: mine.name, db: mine.db });
   return { table, left };
 }

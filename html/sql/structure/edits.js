@@ -3,7 +3,8 @@
  * @module
  */
 
-import { blankColumn, blankForeignKey, blankIndex, blankPart, dropColumn, edited } from './definition.js';
+import { readType } from './changes.js';
+import { blankColumn, blankForeignKey, blankIndex, blankPart, dropColumn, edited, optionOf, readTypeField } from './definition.js';
 import { freeName, indexName } from './fieldtext.js';
 
 /** @typedef {import('./definition.js').Table} Table */
@@ -38,6 +39,13 @@ export function copyOfColumn(table, column) {
   return { ...column, id: blankColumn().id, was: null, name: freeName(`${column.name}_copy`, table.columns.map(({ name }) => name)), autoIncrement: false, text: null };
 }
 
+/** A table with other places of columns; it knows which ones the user moved. @param {Table} table @param {import('./definition.js').Column[]} columns @param {string[]} ids @returns {Table} */
+function reordered(table, columns, ids) {
+  if (columns.every((column, i) => column === table.columns[i])) return table;
+  const names = columns.flatMap(({ id, was }) => (was !== null && ids.includes(id) ? [was] : []));
+  return { ...table, columns, moved: [...new Set([...table.moved ?? [], ...names])] };
+}
+
 /** A table with columns moved by one place. @param {Table} table @param {string[]} ids @param {number} by @returns {Table} */
 export function moved(table, ids, by) {
   const columns = [...table.columns];
@@ -49,7 +57,7 @@ export function moved(table, ids, by) {
     columns.splice(at, 1);
     columns.splice(to, 0, column);
   }
-  return columns.every((column, i) => column === table.columns[i]) ? table : { ...table, columns };
+  return reordered(table, columns, ids);
 }
 
 /** A table with a column put before another one, or at the end. @param {Table} table @param {string} id @param {string|null} before @returns {Table} */
@@ -59,7 +67,7 @@ export function placed(table, id, before) {
   const columns = table.columns.filter((one) => one !== column);
   const at = before === null ? -1 : columns.findIndex((one) => one.id === before);
   columns.splice(at < 0 ? columns.length : at, 0, column);
-  return columns.every((one, i) => one === table.columns[i]) ? table : { ...table, columns };
+  return reordered(table, columns, [id]);
 }
 
 /** Types that an index needs a length for. */
@@ -105,11 +113,14 @@ export function problemsOf(table) {
   if (!table.name) add('table', 'name', 'name', 'Enter a name for the table.');
   if (!table.columns.length) add('table', 'name', 'columns', 'A table needs at least one column.');
   const names = new Map();
-  for (const { id, name, type } of table.columns) {
+  for (const { id, name, type, text } of table.columns) {
     if (!name) add('columns', id, 'name', 'Enter a name for the column.');
     else if (names.has(name.toLowerCase())) add('columns', id, 'name', `There are two columns named ${name}.`);
     names.set(name.toLowerCase(), id);
+    const read = text === null ? readTypeField(type) : null;
     if (!type.trim()) add('columns', id, 'type', `Enter a type for ${name || 'the column'}.`);
+    else if (read?.problem) add('columns', id, 'type', read.problem);
+    else if (read?.fields.type) add('columns', id, 'type', `Enter only the type: ${read.fields.type}. The rest has fields of its own.`);
   }
   const unknown = (column) => column !== null && !names.has(column.toLowerCase());
   const indexes = new Set();
@@ -131,5 +142,62 @@ export function problemsOf(table) {
     else if (refColumns.length !== columns.length) add('foreignKeys', id, 'refColumns', refColumns.length ? `Enter as many columns as on the other side: ${columns.length}.` : 'Enter the columns that are referenced.');
   }
   for (const { id, expression, text } of table.checks) if (text === null && !expression.trim()) add('checks', id, 'expression', 'Enter the condition.');
+  return found;
+}
+
+/** @typedef {{name: string, type: string, charset: string, collation: string}} Typed empty where it is not known */
+
+/** Columns of a table with the character sets that they take from it. @param {Table} table @returns {Typed[]} */
+export function typedColumns(table) {
+  return table.columns.map(({ name, type, charset, collation }) => ({ name, type, charset: charset || optionOf(table, 'DEFAULT CHARSET'), collation: collation || (charset ? '' : optionOf(table, 'COLLATE')) }));
+}
+
+/** Kinds of types that refer to their own kind alone; others are the server's to judge. @param {Typed} column */
+function kindOf({ type, charset }) {
+  const { word } = readType(type);
+  if (/^(?:(?:tiny|small|medium|big)?int|integer)$/.test(word)) return 'integer';
+  return /^(?:var)?char$/.test(word) && charset !== 'binary' ? 'text' : '';
+}
+
+/**
+ * A sentence where a column of a foreign key cannot refer to another one; else empty.
+ * @param {Typed} own @param {Typed} other @param {string} table that is referenced
+ */
+function misfit(own, other, table) {
+  const there = `${table}.${other.name}`;
+  const [kind, otherKind] = [kindOf(own), kindOf(other)];
+  const [mine, theirs] = [readType(own.type), readType(other.type)];
+  const word = (one) => (one === 'integer' ? 'int' : one);
+  if (kind !== otherKind || (kind === 'integer' && (word(mine.word) !== word(theirs.word) || mine.unsigned !== theirs.unsigned))) {
+    return `${own.name} is ${own.type}, and ${there} is ${other.type}: both need the same type and sign.`;
+  }
+  const plain = (name) => name.toLowerCase().replace(/^utf8mb3/, 'utf8');
+  const differs = (one, two) => Boolean(one && two) && plain(one) !== plain(two);
+  if (kind === 'text' && differs(own.charset, other.charset)) return `${own.name} has the character set ${own.charset}, and ${there} has ${other.charset}: both need the same one.`;
+  return kind === 'text' && differs(own.collation, other.collation) ? `${own.name} has the collation ${own.collation}, and ${there} has ${other.collation}: both need the same one.` : '';
+}
+
+/**
+ * Foreign keys whose columns do not fit the referenced ones, of those that are new or changed, or whose columns are.
+ * @param {Table} table @param {(db: string, table: string) => Promise<Typed[]>} columnsOf none where the table is not known
+ * @returns {Promise<Problem[]>}
+ */
+export async function misfits(table, columnsOf) {
+  const own = typedColumns(table);
+  const changed = new Set(table.columns.filter(({ text }) => text === null).map(({ name }) => name));
+  /** @type {Problem[]} */ const found = [];
+  for (const { id, columns, refDb, refTable, refColumns, text } of table.foreignKeys) {
+    if (text !== null && !columns.some((name) => changed.has(name))) continue;
+    const isOwn = refTable === table.name && (refDb === '' || refDb === table.db);
+    const others = isOwn ? own : await columnsOf(refDb || table.db, refTable);
+    const same = (name) => (one) => one.name.toLowerCase() === name.toLowerCase();
+    for (const [i, name] of columns.entries()) {
+      const [here, there] = [own.find(same(name)), others.find(same(refColumns[i] ?? ''))];
+      const said = here && there ? misfit(here, there, refTable) : '';
+      if (!said) continue;
+      found.push({ list: 'foreignKeys', id, field: 'columns', text: said });
+      break;
+    }
+  }
   return found;
 }

@@ -92,10 +92,10 @@ export class Facts {
     }, []);
   }
 
-  /** Columns of a table. @param {string} db @param {string} table @returns {Promise<Suggestion[]>} */
+  /** Columns of a table. @param {string} db @param {string} table @returns {Promise<(Suggestion & import('./edits.js').Typed)[]>} */
   columns(db, table) {
-    return this.#once(`tables ${db}.${table}`, async () => (await this.#rows(`SELECT COLUMN_NAME AS name, COLUMN_TYPE AS type FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ${textOf(db)} AND TABLE_NAME = ${textOf(table)} ORDER BY ORDINAL_POSITION`))
-      .map(({ name, type }) => ({ value: name, hint: String(type) })), []);
+    return this.#once(`tables ${db}.${table}`, async () => (await this.#rows(`SELECT COLUMN_NAME AS name, COLUMN_TYPE AS type, CHARACTER_SET_NAME AS charset, COLLATION_NAME AS collation FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ${textOf(db)} AND TABLE_NAME = ${textOf(table)} ORDER BY ORDINAL_POSITION`))
+      .map(({ name, type, charset, collation }) => ({ value: name, hint: String(type), name, type: String(type), charset: charset ?? '', collation: collation ?? '' })), []);
   }
 }
 

@@ -32,9 +32,18 @@ const ABOUT = {
 export function faultOf(error, table, sql = '') {
   const [part, field] = ABOUT[error.errno ?? 0] ?? [null, null];
   const names = namesIn(error.message);
+  // InnoDB’s own number for a foreign key whose sides do not fit; its message names the table alone.
+  if (error.errno === 1005 && /errno: 150\b/.test(error.message)) return ofMisfit(names, table);
   if (part === null) return error.errno === 1064 ? atLine(error.message, table, sql) : null;
   if (part === 'option' || part === 'partition' || part === 'table') return { part, id: null, field };
   return named(part, field, names, table, error.errno ?? 0) ?? elsewhere(part, names, table) ?? { part, id: null, field };
+}
+
+/** @param {string[]} names @param {Table} table @returns {Fault} */
+function ofMisfit(names, table) {
+  const fresh = table.foreignKeys.filter((key) => key.was === null || key.text === null);
+  const key = fresh.find((one) => names.some((name) => same(one.name, name))) ?? fresh[0] ?? null;
+  return { part: 'foreignKey', id: key?.id ?? null, field: 'columns' };
 }
 
 /** Names that a message has in quotes, the last part of each. @param {string} message */

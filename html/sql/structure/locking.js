@@ -3,7 +3,7 @@
  * @module
  */
 
-import { checksChanged, columnsChanged, foreignKeysChanged, indexesChanged, isSince, optionsChanged, readType, stayingColumns, valuesOf } from './changes.js';
+import { charsetKeeper, checksChanged, columnsChanged, foreignKeysChanged, indexesChanged, isCharsetChanged, isSince, optionsChanged, readType, stayingColumns, valuesOf } from './changes.js';
 import { checkText, indexText, optionOf } from './definition.js';
 
 /** @typedef {import('./definition.js').Table} Table */
@@ -106,7 +106,13 @@ function columnNeeds(before, after, server) {
   const { added, dropped, changed } = columnsChanged(before, after);
   const staying = stayingColumns(before, after);
   const moved = after.columns.some((column) => column.was !== null && !added.includes(column) && !staying.has(column));
-  const needs = changed.map(({ was, now }) => changeNeed(was, now, before, server));
+  const keepsCharset = charsetKeeper(before, after);
+  // With another character set of the table, both sides are compared as they are written out.
+  const isDefault = isCharsetChanged(before, after);
+  const whole = changed.map(({ was, now }) => (isDefault ? { was: keepsCharset(was), now: keepsCharset(now, was) } : { was, now }));
+  const needs = whole.map(({ was, now }) => changeNeed(was, now, before, after, server));
+  // MariaDB writes indexes anew where both the table and a column get another collation.
+  if (server.mariadb && isDefault && whole.some(({ was, now }) => was.charset !== now.charset || was.collation !== now.collation)) needs.push(NOCOPY);
   // MySQL moves columns at once only together with others that come or go.
   if (moved) needs.push(server.mariadb || added.length || dropped.length ? INSTANT : INPLACE);
   const lastKept = after.columns.findLastIndex((column) => !added.includes(column));
@@ -132,8 +138,8 @@ function addNeed(column, isLast, before, server) {
   return isSince(server, 8, 0, 29) || (isLast && isSince(server, 8, 0, 12)) ? INSTANT : INPLACE;
 }
 
-/** @param {Column} was @param {Column} now @param {Table} before @param {Server} server @returns {Need} */
-function changeNeed(was, now, before, server) {
+/** @param {Column} was @param {Column} now @param {Table} before @param {Table} after @param {Server} server @returns {Need} */
+function changeNeed(was, now, before, after, server) {
   const isIndexed = before.indexes.some((index) => index.parts.some((part) => part.column === was.name));
   /** @type {Need[]} */
   const needs = [INSTANT];
@@ -143,16 +149,16 @@ function changeNeed(was, now, before, server) {
   }
   if (was.type !== now.type) needs.push(typeNeed(was.type, now.type, BYTES[(was.charset || optionOf(before, 'DEFAULT CHARSET')).toLowerCase()] ?? 1, server));
   if (was.nullable !== now.nullable) needs.push(INPLACE);
-  if (was.charset !== now.charset) needs.push(charsetNeed(was, now, before, isIndexed, server));
+  if (was.charset !== now.charset) needs.push(charsetNeed(was, now, before, after, isIndexed, server));
   else if (was.collation !== now.collation) needs.push(isIndexed ? (server.mariadb ? NOCOPY : COPY) : server.mariadb ? INSTANT : INPLACE);
   if (now.autoIncrement && !was.autoIncrement) needs.push(COPY);
   if (was.autoIncrement && !now.autoIncrement && !server.mariadb) needs.push(COPY);
   return /** @type {Need} */ (Math.max(...needs));
 }
 
-/** @param {Column} was @param {Column} now @param {Table} before @param {boolean} isIndexed @param {Server} server @returns {Need} */
-function charsetNeed(was, now, before, isIndexed, server) {
-  const [from, to] = [was, now].map((column) => (column.charset || optionOf(before, 'DEFAULT CHARSET')).toLowerCase());
+/** @param {Column} was @param {Column} now @param {Table} before @param {Table} after @param {boolean} isIndexed @param {Server} server @returns {Need} */
+function charsetNeed(was, now, before, after, isIndexed, server) {
+  const [from, to] = [was.charset || optionOf(before, 'DEFAULT CHARSET'), now.charset || optionOf(after, 'DEFAULT CHARSET')].map((charset) => charset.toLowerCase());
   if (from === to) return isIndexed && !server.mariadb ? INPLACE : INSTANT;
   if (!/^utf8(?:mb3)?$/.test(from) || to !== 'utf8mb4') return COPY;
   if (!server.mariadb) return isIndexed ? COPY : INPLACE;
@@ -164,7 +170,7 @@ function charsetNeed(was, now, before, isIndexed, server) {
 function conversionNeed(column, before, after, server) {
   if (!/^(?:(?:var)?char|(?:tiny|medium|long)?text|enum|set)\b/i.test(column.type)) return INSTANT;
   const [charset, collation] = ['DEFAULT CHARSET', 'COLLATE'].map((name) => optionOf(after, name));
-  return changeNeed({ ...column, charset: column.charset || optionOf(before, 'DEFAULT CHARSET'), collation: column.collation || optionOf(before, 'COLLATE') }, { ...column, charset, collation }, before, server);
+  return changeNeed({ ...column, charset: column.charset || optionOf(before, 'DEFAULT CHARSET'), collation: column.collation || optionOf(before, 'COLLATE') }, { ...column, charset, collation }, before, after, server);
 }
 
 const INTEGERS = ['tinyint', 'smallint', 'mediumint', 'int', 'bigint'];

@@ -42,6 +42,7 @@ const UNSUPPORTED = new Set([1845, 1846]);
  * @property {string} [action] label of the button that runs them, "Run" unless given
  * @property {string} [db] database in which they run
  * @property {string[]} [losses] sentences for what is lost
+ * @property {string[]} [prepare] statements that give rows with NULL the default; they run first if that is ticked
  * @property {(string|Promise<string[]>)[]} [notes] further facts; those of a promise are shown when they come
  * @property {Locking[]} [locking] choices, the least blocking first
  * @property {string} [typed] name to be typed before anything runs
@@ -66,6 +67,9 @@ export async function review(options) {
   await dialog.open();
   return dialog.end;
 }
+
+/** A foreign key that the server refuses without a reason. */
+const NO_REASON = /errno: 150\b/;
 
 class Review {
   #options;
@@ -101,6 +105,7 @@ class Review {
     this.run = button(options.action ?? 'Run', options.typed || options.losses?.length ? 'danger' : 'primary', () => this.#press());
     this.typed = h('input', { class: 'field', id: `structure-typed-${options.newId()}`, autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off' });
     this.locking = h('div', { class: 'structure-locking' });
+    this.prepare = h('input', { type: 'checkbox', on: { change: () => this.#draw() } });
   }
 
   async open() {
@@ -114,7 +119,7 @@ class Review {
       title, wide: true, harmless: true,
       body: [
         losses.length > 0 && h('ul', { class: 'structure-losses', 'aria-label': 'Losses' }, losses.map((text) => h('li', { text }))),
-        this.#notes(), this.list, this.locking, restoring?.length ? after : null, ...(typed ? typing : []), this.status, this.sight, this.said,
+        this.#notes(), this.#options.prepare?.length ? h('label', { class: 'check' }, this.prepare, h('span', { text: 'Rows with NULL get the default first' })) : null, this.list, this.locking, restoring?.length ? after : null, ...(typed ? typing : []), this.status, this.sight, this.said,
       ],
       mayDismiss: () => this.#mayLeave(),
       onOpen: (dialog, close) => {
@@ -167,8 +172,8 @@ class Review {
 
   /** The statements that the choices lead to; those that ran stay. */
   #decide() {
-    const { statements, locking } = this.#options;
-    const list = typeof statements === 'function' ? statements(locking?.[this.#choice] ?? null) : statements;
+    const { statements, locking, prepare = [] } = this.#options;
+    const list = [...this.prepare.checked ? prepare : [], ...typeof statements === 'function' ? statements(locking?.[this.#choice] ?? null) : statements];
     if (!this.#done) this.#prefix = this.#lockWait ? 1 : 0;
     const all = this.#prefix ? [`SET SESSION lock_wait_timeout = ${this.#lockWait}`, ...list] : list;
     this.#statements = [...this.#statements.slice(0, this.#done), ...all.slice(this.#done)];
@@ -184,6 +189,7 @@ class Review {
     this.run.disabled = isBusy || this.#state === 'over' || (typed !== undefined && this.typed.value !== typed) || !this.#statements.length;
     this.run.hidden = this.#state === 'over';
     for (const control of this.locking.querySelectorAll('select')) control.disabled = this.#state !== 'ready' || this.#done > 0;
+    this.prepare.disabled = this.#state !== 'ready' || this.#done > 0;
     this.typed.disabled = isBusy;
     this.openIn.disabled = isBusy;
     this.leave.textContent = this.#state === 'over' ? 'Close' : this.#cancelled ? 'Cancelling …' : 'Cancel';
@@ -282,12 +288,19 @@ class Review {
       this.end.failed = true;
       this.end.unknown = isLost(error);
       this.end.cancelled = this.#cancelled && !this.end.unknown;
-      this.end.error = { message: this.end.cancelled && error.errno === 1317 ? 'Cancelled' : error.message, errno: error.errno ?? 0, statement: sql };
+      const detail = NO_REASON.test(error.message) ? await this.#reason() : '';
+      this.end.error = { message: this.end.cancelled && error.errno === 1317 ? 'Cancelled' : [error.message, detail].filter(Boolean).join('. '), errno: error.errno ?? 0, statement: sql };
       this.#options.remember?.({ sql, ms: performance.now() - from, error: error.message });
       return false;
     } finally {
       this.#queryId = '';
     }
+  }
+
+  /** The reason that MariaDB gives as a warning. @returns {Promise<string>} */
+  async #reason() {
+    const rows = await ask(this.#options.api, { sql: 'SHOW WARNINGS', session: this.#session }).then((result) => result.rows, () => []);
+    return String(rows.find(([, code]) => Number(code) === 150)?.[2] ?? '').replace(/^.* constraint failed\. /s, '').replace(/\.$/, '');
   }
 
   /** @param {Failure} error */

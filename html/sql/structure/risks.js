@@ -4,7 +4,7 @@
  */
 
 import { checksChanged, columnRenames, columnsChanged, foreignKeysChanged, optionsChanged, readType, valuesOf } from './changes.js';
-import { checkText, columnText, literalValue, optionOf } from './definition.js';
+import { checkText, columnText, defaultText, forSession, literalValue, optionOf, quoted } from './definition.js';
 
 /** @typedef {import('./definition.js').Table} Table */
 /** @typedef {import('./definition.js').Column} Column */
@@ -38,6 +38,27 @@ function indexesLosing(column, before, after) {
     .map((index) => (index.parts.length === 1 ? `${index.name}: the index is removed with its column.` : `${index.name}: the index goes on without ${column.name}${index.kind === 'unique' || index.kind === 'primary' ? '; rows that are then the same make this fail' : ''}.`));
 }
 
+/**
+ * A statement that gives rows with NULL the column's default; empty where it has none.
+ * @param {Column} was @param {Column} now @param {Table} table @param {Partial<import('./definition.js').Server>} [server]
+ */
+function fillsNull(was, now, table, server) {
+  if (!['text', 'literal', 'expression'].includes(now.default.kind)) return '';
+  const column = quoted(was.name);
+  const value = defaultText(now.default).replace(/^DEFAULT /, '');
+  return forSession(`UPDATE ${table.db ? `${quoted(table.db)}.` : ''}${quoted(table.name)} SET ${column} = ${value} WHERE ${column} IS NULL`, server);
+}
+
+/**
+ * Statements that make the change fit: rows with NULL get the default of a column that allows none any more. They are
+ * offered, and run before the others if that is wanted.
+ * @param {Table} before @param {Table} after @param {Partial<import('./definition.js').Server>} [server] @returns {string[]}
+ */
+export function prepare(before, after, server) {
+  const required = columnsChanged(before, after).changed.filter(({ was, now }) => was.nullable && !now.nullable && !was.generated && !now.generated);
+  return required.map(({ was, now }) => fillsNull(was, now, before, server)).filter(Boolean);
+}
+
 /** @param {Column} was @param {Column} now @param {Table} before @param {Table} after @returns {string[]} */
 function columnRisks(was, now, before, after) {
   const { name } = was;
@@ -46,7 +67,7 @@ function columnRisks(was, now, before, after) {
   if (was.generated && now.generated) return was.generated.expression === now.generated.expression ? [] : [`${name}: its values are computed anew.`];
   const type = was.type === now.type ? null : typeRisk(was.type, now.type);
   if (type) said.push(`${name}: ${type}.`);
-  if (was.nullable && !now.nullable) said.push(`${name}: rows with NULL make this fail, or get an empty value in a session without strict mode.`);
+  if (was.nullable && !now.nullable) said.push(`${name}: rows with NULL make this fail, or get an empty value in a session without strict mode${fillsNull(was, now, before) && '; below, they can get the default first'}.`);
   const [from, to] = [charsetOf(was, before), charsetOf(now, after)];
   if (was.charset && from !== to && !WIDE.test(to)) said.push(`${name}: characters that ${to} does not have are lost: ${STRICT}.`);
   if (was.autoIncrement && !now.autoIncrement) said.push(`${name}: new rows no longer get a number by themselves.`);
@@ -61,6 +82,9 @@ const INTEGERS = { tinyint: 1, smallint: 2, mediumint: 3, int: 4, integer: 4, bi
 /** Most bytes of types with a length in their name. */
 const TEXTS = { tinytext: 255, text: 65_535, mediumtext: 16_777_215, longtext: 4_294_967_295, tinyblob: 255, blob: 65_535, mediumblob: 16_777_215, longblob: 4_294_967_295 };
 const CHARACTERS = /char|text|enum|set|json/;
+const TEXT = /^(?:(?:var)?char|(?:tiny|medium|long)?text)$/;
+const BYTES = /^(?:(?:var)?binary|(?:tiny|medium|long)?blob)$/;
+const TIMES = /^(?:datetime|timestamp|time)$/;
 const APPROXIMATE = /^(?:float|double|real|decimal|numeric)/;
 
 /** Loss of values by a change of type; null where each fits. @param {string} from @param {string} to @returns {string|null} */
@@ -75,11 +99,16 @@ function typeRisk(from, to) {
     const gone = valuesOf(was.inner).filter((value) => !left.has(value)).map((value) => literalValue(value));
     return gone.length ? `rows with ${gone.slice(0, 5).map((value) => `“${value}”`).join(', ')}${gone.length > 5 ? ' …' : ''} do not fit: ${STRICT}` : null;
   }
-  if (/^(?:datetime|timestamp|time)$/.test(was.word) && was.word === now.word) return Number(now.inner || 0) < Number(was.inner || 0) ? 'fractions of a second are rounded, without a warning' : null;
+  const fractions = TIMES.test(was.word) && TIMES.test(now.word) && Number(now.inner || 0) < Number(was.inner || 0) && 'fractions of a second are rounded or cut off, without an error';
+  if (TIMES.test(was.word) && was.word === now.word) return fractions || null;
+  if (fractions) return `${fractions}; values are converted from ${from} to ${to}, those that do not fit: ${STRICT}`;
   if (/^(?:datetime|timestamp)$/.test(was.word) && now.word === 'date') return 'the time of day is cut off, without an error';
   if (/^(?:decimal|numeric)$/.test(was.word) && was.word === now.word) return decimalRisk(was, now, to);
   if (APPROXIMATE.test(was.word) && (now.word in INTEGERS || APPROXIMATE.test(now.word))) return was.word === 'float' && now.word === 'double' ? null : 'values are rounded, without an error';
   const [old, length] = [sizeOf(was), sizeOf(now)];
+  const isShort = old !== null && length !== null && length < old ? `; values longer than ${to} are too long: ${STRICT}` : '';
+  if (BYTES.test(was.word) && TEXT.test(now.word)) return `bytes that are no text in its character set do not fit: ${STRICT}${isShort}`;
+  if (TEXT.test(was.word) && BYTES.test(now.word)) return `it has no character set and no collation any more: values are compared and sorted by their bytes, upper and lower case differ${isShort}`;
   if (old !== null && length !== null && CHARACTERS.test(was.word) === CHARACTERS.test(now.word)) return length >= old ? null : `values longer than ${to} are too long: ${STRICT}`;
   if ((CHARACTERS.test(now.word) || now.word.includes('blob')) && (length ?? 0) >= 64 && !CHARACTERS.test(was.word)) return null;
   return `values are converted from ${from} to ${to}; those that do not fit: ${STRICT}`;
@@ -87,8 +116,8 @@ function typeRisk(from, to) {
 
 function decimalRisk(was, now, to) {
   const [[digits, scale], [nowDigits, nowScale]] = [was, now].map(({ inner }) => inner.split(',').map(Number)).map(([all = 10, behind = 0]) => [all || 10, behind]);
-  if (nowDigits - nowScale < digits - scale || (was.unsigned !== now.unsigned && now.unsigned)) return `values outside the range of ${to} do not fit: ${STRICT}`;
-  return nowScale < scale ? 'digits behind the point are rounded, without an error' : null;
+  const isNarrow = nowDigits - nowScale < digits - scale || (was.unsigned !== now.unsigned && now.unsigned);
+  return [nowScale < scale && 'decimals are rounded, without an error', isNarrow && `values outside the range of ${to} do not fit: ${STRICT}`].filter(Boolean).join('; ') || null;
 }
 
 /** Length of a text or of bytes; null for other types. @param {{word: string, inner: string}} type */
@@ -99,8 +128,15 @@ function sizeOf({ word, inner }) {
 
 /** @param {Table} before @param {Table} after @returns {string[]} */
 function keyRisks(before, after) {
-  const { changed } = foreignKeysChanged(before, after);
-  return changed.filter(({ was, now }) => was.name === now.name).map(({ was }) => `${was.name}: the foreign key is removed first and added again by a second statement; if that fails, the table is left without it.`);
+  const again = foreignKeysChanged(before, after).changed.filter(({ was, now }) => was.name === now.name);
+  return again.flatMap(({ was }) => {
+    // An index that the server made for a foreign key is its own: it gets the name of the foreign key.
+    const own = after.indexes.find((index) => index.was !== null && index.kind === 'index' && index.name !== was.name && index.parts.map((part) => part.column).join('\n') === was.columns.join('\n'));
+    return [
+      `${was.name}: the foreign key is removed first and added again by a second statement; if that fails, the table is left without it.`,
+      ...(own ? [`${own.name}: if the server made this index for the foreign key, it renames it to ${was.name}.`] : []),
+    ];
+  });
 }
 
 /** @param {Table} before @param {Table} after @returns {string[]} */

@@ -9,11 +9,11 @@ import { openPanel } from '../../common/popup.js';
 import { askRows, textOf } from '../ask.js';
 import { formatBytes } from '../../common/figures.js';
 import { highlighted } from '../objects/parts.js';
-import { alterTable, faultOf, lockingOf, risks } from './alter.js';
+import { alterTable, faultOf, lockingOf, prepare, risks } from './alter.js';
 import { ColumnsForm } from './columnsform.js';
 import { parseTable, writeTable } from './definition.js';
 import { Draft, isSame, LISTS, rebase, settledText } from './draft.js';
-import { problemsOf, without } from './edits.js';
+import { misfits, problemsOf, without } from './edits.js';
 import { cellInput, focusField, setProblem, show } from './formparts.js';
 import { ChecksForm, ForeignKeysForm, IndexesForm } from './keysform.js';
 import { OptionsForm } from './optionsform.js';
@@ -288,6 +288,13 @@ export class TableForm {
     if (!statements.length) return this.#tell('The changes come to the same structure: there is nothing to run.', 'warn');
     this.#busy = true;
     try {
+      const [unfit] = await this.#misfits();
+      if (unfit) {
+        this.#fault = unfit;
+        this.draw();
+        this.go(unfit.list, unfit.id, unfit.field);
+        return this.#tell(unfit.text);
+      }
       if (!this.isNew && !await this.#isCurrent()) return undefined;
       await this.#run();
     } catch (error) {
@@ -298,6 +305,12 @@ export class TableForm {
       this.#keepFocus();
     }
     return undefined;
+  }
+
+  /** Foreign keys that the server would refuse, by the referenced tables as they are now. */
+  #misfits() {
+    this.facts.forget();
+    return misfits(this.draft.table, (db, name) => this.facts.columns(db, name));
   }
 
   /** Takes the focus if the element that had it has gone. */
@@ -314,7 +327,7 @@ export class TableForm {
       title: this.isNew ? `Create the table ${table.db}.${table.name}` : `Change the table ${of}`,
       action: this.isNew ? 'Create' : 'Run', db: before.db, server, api: this.#host.api, newId: this.#host.newId, notify: this.#host.notify, transactions: this.#host.transactions, remember: this.#host.remember,
       statements: (choice) => this.statements(choice),
-      losses: this.isNew ? [] : risks(before, table), locking: this.isNew ? [] : lockingOf(before, table, server),
+      losses: this.isNew ? [] : risks(before, table), prepare: this.isNew ? [] : prepare(before, table, server), locking: this.isNew ? [] : lockingOf(before, table, server),
       notes: this.isNew ? [] : [this.#sizes(), this.#mentions()],
       open: (sql) => this.#host.fillIn(before.db, sql, table.name),
       before: async () => (this.isNew || isSame(before, await this.#read(), server) ? '' : 'The table was changed by somebody else since it was opened. Close this, and press Review SQL again to see what differs.'),

@@ -55,7 +55,8 @@ export class Watch {
     const rows = await this.#processes(signal);
     const own = rows.find(({ id }) => Number(id) === this.#id);
     const waits = all ? await this.#waits.waits(signal, reach(grants, 'SELECT', 'performance_schema') !== 'none') : new Map();
-    const { waitsFor = [], blocks = [] } = waits.get(this.#id) ?? {};
+    const { waitsFor = [], blocks: behind = [] } = waits.get(this.#id) ?? {};
+    const blocks = behind.filter(isSession);
     const open = all ? await this.#open(signal) : [];
     const isStuck = WAITS.test(own?.state ?? '');
     const byId = new Map(rows.map((row) => [Number(row.id), row]));
@@ -64,7 +65,7 @@ export class Watch {
     return {
       state: await this.#state(own, signal),
       blockers: waitsFor.length ? listed(waitsFor, said, 'blocks it') : isStuck ? guessed(open.filter(({ id }) => Number(id) !== this.#id), said) : [],
-      waiting: blocks.length ? listed(blocks, said, 'waits for it') : this.#tells && all ? [] : queued(rows.filter(({ id, state }) => Number(id) !== this.#id && WAITS.test(state ?? '')), said),
+      waiting: blocks.length ? listed(blocks, said, 'waits for it') : this.#tells && all ? [] : queued(rows.filter(({ id, state }) => isSession(Number(id)) && Number(id) !== this.#id && WAITS.test(state ?? '')), said),
       note: all ? '' : 'This account sees its own connections only; to see others it needs the PROCESS privilege.',
     };
   }
@@ -93,6 +94,14 @@ export class Watch {
   }
 }
 
+/** False for threads of the server itself, and for a prepared transaction without a connection. @param {number} id */
+const isSession = (id) => id > 0;
+
+/** @param {number} id @param {(id: number) => string} said */
+const subject = (id, said) => (isSession(id) ? `connection ${said(id)}` : 'a thread of the server, or a prepared transaction without a connection (XA RECOVER lists them)');
+
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
 /** A connection in words. @param {number} id @param {Record<string, any>|undefined} row @param {number|undefined} open seconds since its transaction began */
 function saidOf(id, row, open) {
   const does = row?.info ? `runs ${String(row.info).replace(/\s+/g, ' ').slice(0, SHOWN)}` : row ? 'runs nothing' : '';
@@ -103,13 +112,13 @@ function saidOf(id, row, open) {
 
 /** @param {number[]} ids @param {(id: number) => string} said @param {string} verb */
 function listed(ids, said, verb) {
-  const lines = ids.slice(0, MOST).map((id) => `Connection ${said(id)} ${verb}.`);
+  const lines = ids.slice(0, MOST).map((id) => capital(`${subject(id, said)} ${verb}.`));
   return ids.length > MOST ? [...lines, `${ids.length - MOST} more: ${idsText(ids.slice(MOST))}.`] : lines;
 }
 
 /** The server does not say who blocks: a transaction that is open may. */
 function guessed(open, said) {
-  const lines = open.slice(0, MOST).map(({ id }) => `Perhaps blocked by connection ${said(Number(id))}.`);
+  const lines = open.slice(0, MOST).map(({ id }) => `Perhaps blocked by ${subject(Number(id), said)}.`);
   return lines.length ? lines : ['It waits for a lock; the server does not say which connection holds it.'];
 }
 

@@ -65,6 +65,16 @@ fn tick(client: &Client, columns: &[&str]) {
     }
 }
 
+/// Names what the first foreign key refers to.
+fn refer(client: &Client, table: &str, columns: &str) {
+    client.page.eval(&format!(
+        "(() => {{ const put = (label, text) => {{ const field = eyes.all(`[aria-label^=\"${{label}}\"]`)[0]; field.value = text; field.dispatchEvent(new Event('input', {{ bubbles: true }})); field.dispatchEvent(new Event('change', {{ bubbles: true }})); }}; put('Referenced table of', {}); put('Referenced columns of', {}); }})()",
+        json!(table),
+        json!(columns)
+    ));
+    client.settle();
+}
+
 /// Opens the review and gives the statements.
 #[track_caller]
 fn review(client: &Client) -> Vec<String> {
@@ -312,6 +322,76 @@ fn a_foreign_key_is_proposed_and_an_error_leads_to_its_field() {
             "FOREIGN KEY (`customer_id`) REFERENCES `customers` (`id`) ON DELETE CASCADE"
         )
     );
+}
+
+#[test]
+fn what_follows_a_type_and_a_foreign_key_that_does_not_fit_are_seen_in_the_form() {
+    let client = on_form("structure_types", "orders");
+    let page = &client.page;
+    put(
+        &client,
+        "Type of note",
+        "varchar(20) character set latin1 not null",
+    );
+    assert_eq!(
+        page.eval(&format!(
+            "eyes.first({}).value",
+            json!(field("Type of note"))
+        )),
+        "varchar(20)"
+    );
+    let sql = review(&client);
+    assert!(
+        sql[0].contains("MODIFY COLUMN `note` varchar(20) CHARACTER SET latin1 NOT NULL"),
+        "{sql:?}"
+    );
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+    put(&client, "Type of note", "varchar(255)int");
+    page.click(".structure-bar text=Review SQL …");
+    page.wait_for(
+        "eyes.first('.structure-strip')?.innerText.includes('“int” does not belong to a type')",
+    );
+    assert_eq!(focused(&client), "Type of note");
+    page.click(".structure-bar text=Discard");
+    put(&client, "Type of customer_id", "bigint unsigned");
+    tick(&client, &["customer_id"]);
+    page.click(".structure-tools text=Foreign key");
+    page.wait_for("eyes.all('[aria-label^=\"Referenced table of\"]')[0]");
+    refer(&client, "customers", "id");
+    page.click(".structure-bar text=Review SQL …");
+    page.wait_for("eyes.first('.structure-strip.bad')?.innerText.includes('both need the same type and sign')");
+    assert!(page.eval("document.querySelector('dialog')").is_null());
+    assert!(focused(&client).starts_with("Columns of"));
+    put(&client, "Type of customer_id", "int");
+    let sql = review(&client);
+    assert!(sql[0].contains("REFERENCES `customers` (`id`)"), "{sql:?}");
+}
+
+#[test]
+fn rows_with_null_get_the_default_first_if_that_is_ticked() {
+    let client = on_form("structure_null", "orders");
+    let page = &client.page;
+    Database::shared().exec("INSERT INTO structure_null.orders VALUES (9, 1, NULL, 'c')");
+    page.click(&field("NULL allowed in total"));
+    put(&client, "Default of total", "7");
+    let sql = review(&client);
+    assert!(sql[0].starts_with("ALTER TABLE"), "{sql:?}");
+    page.click("dialog text=Rows with NULL get the default first");
+    page.wait_for("eyes.all('dialog .structure-sql code').length === 2");
+    assert_eq!(
+        page.eval("eyes.first('dialog .structure-sql code').innerText"),
+        "UPDATE `structure_null`.`orders` SET `total` = 7 WHERE `total` IS NULL;"
+    );
+    run(&client);
+    assert!(
+        create_of("structure_null", "orders").contains("`total` decimal(9,2) NOT NULL DEFAULT ")
+    );
+    let total: Option<String> = Database::shared()
+        .conn()
+        .query_first("SELECT CAST(total AS CHAR) FROM structure_null.orders WHERE id = 9")
+        .expect("the row is there");
+    assert_eq!(total.as_deref(), Some("7.00"));
 }
 
 #[test]
@@ -874,6 +954,23 @@ fn create_of(db: &str, table: &str) -> String {
 /// Behaviour of MariaDB alone.
 mod on_mariadb {
     use super::*;
+
+    #[test]
+    fn the_reason_why_a_foreign_key_is_refused_is_told_at_its_field() {
+        let client = on_form("structure_150", "orders");
+        let page = &client.page;
+        tick(&client, &["total"]);
+        page.click(".structure-tools text=Foreign key");
+        page.wait_for("eyes.all('[aria-label^=\"Referenced table of\"]')[0]");
+        refer(&client, "customers", "score");
+        review(&client);
+        page.expect_error("400");
+        page.click(".structure-review .dialog-foot .button:last-child");
+        page.wait_for("eyes.first('dialog .structure-told.bad')?.innerText.includes('There is no index in the referenced table')");
+        page.press("Escape");
+        page.wait_for("!document.querySelector('dialog') && eyes.first('.structure-strip.bad')");
+        assert!(focused(&client).starts_with("Columns of"));
+    }
 
     #[test]
     fn a_refused_algorithm_offers_the_next_one_and_warnings_are_shown() {

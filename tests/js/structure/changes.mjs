@@ -12,6 +12,8 @@ const BASE = 'CREATE TABLE t (id int NOT NULL AUTO_INCREMENT PRIMARY KEY, a int,
 
 const PLAIN = 'CREATE TABLE t (id int PRIMARY KEY, a int, b varchar(20), c int NOT NULL)';
 
+const TEXTS = 'CREATE TABLE t (id int PRIMARY KEY, a int, b varchar(20) NOT NULL, c varchar(30), own varchar(9) COLLATE utf8mb4_bin, KEY k (b)) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci';
+
 const column = (name, fields) => (table, d) => ({ ...table, columns: table.columns.map((one) => (one.name === name ? d.edited(one, fields) : one)) });
 const adding = (fields, at = Infinity) => (table, d) => ({ ...table, columns: [...table.columns.slice(0, at), { ...d.blankColumn(), name: 'new', ...fields }, ...table.columns.slice(at)] });
 const dropping = (name) => (table) => ({ ...table, columns: table.columns.filter((one) => one.name !== name) });
@@ -141,6 +143,13 @@ const LIST = [
   ['auto increment set', option('AUTO_INCREMENT', '1000')],
   ['default character set', (table, d) => option('COLLATE', 'latin1_swedish_ci')(option('DEFAULT CHARSET', 'latin1')(table, d), d)],
   ['default collation', option('COLLATE', 'utf8mb4_bin')],
+  ['default collation, and an indexed column moved', all(option('COLLATE', 'utf8mb4_german2_ci'), (table) => ({ ...table, columns: [...table.columns.slice(0, 2), table.columns[3], table.columns[2], ...table.columns.slice(4)], moved: ['b'] })), { create: TEXTS }],
+  ['default collation, and comments of columns', all(option('COLLATE', 'utf8mb4_german2_ci'), column('b', { comment: 'x' }), column('c', { comment: 'x' })), { create: TEXTS }],
+  ['default collation, and another one of a column', all(option('COLLATE', 'utf8mb4_german2_ci'), column('c', { collation: 'utf8mb4_bin' })), { create: TEXTS }],
+  ['default collation, and that of an indexed column too', all(option('COLLATE', 'utf8mb4_german2_ci'), column('b', { charset: 'utf8mb4', collation: 'utf8mb4_german2_ci' })), { create: TEXTS }],
+  ['default collation, taken by a column that had its own', all(option('COLLATE', 'utf8mb4_german2_ci'), column('own', { collation: '' })), { create: TEXTS }],
+  ['default character set, and a column moved', all(option('COLLATE', 'latin1_german1_ci'), option('DEFAULT CHARSET', 'latin1'), (table) => ({ ...table, columns: [table.columns[0], table.columns[2], table.columns[1], ...table.columns.slice(3)], moved: ['b'] })), { create: TEXTS }],
+  ['default character set, and one of a column dropped', all(option('COLLATE', 'latin1_german1_ci'), option('DEFAULT CHARSET', 'latin1'), dropping('c')), { create: TEXTS }],
   ['converted to latin1', converting('latin1', 'latin1_swedish_ci'), { create: `${PLAIN} DEFAULT CHARSET=utf8mb4` }],
   ['converted from utf8mb3', converting('utf8mb4', 'utf8mb4_general_ci'), { create: `${PLAIN} DEFAULT CHARSET=utf8mb3` }],
   ['converted from utf8mb3, indexed', converting('utf8mb4', 'utf8mb4_general_ci'), { create: 'CREATE TABLE t (id int PRIMARY KEY, a varchar(20), KEY (a)) DEFAULT CHARSET=utf8mb3' }],
