@@ -444,7 +444,7 @@ class ResultArea {
   /**
    * @param {string} id @param {string} title @param {HTMLElement} element
    * @param {{closable?: boolean, quiet?: boolean, icon?: string, view?: any, onShow?: () => void, onClose?: () => void, mayClose?: () => boolean|Promise<boolean>}} [options]
-   *   `view`: what Find, Copy and Export work on, as a ResultView; its `unsaved` says what would be lost with it; `quiet`:
+   *   `view`: what Find, Copy and Export work on, as a ResultView, or a form (`isForm`), which has Find alone; its `unsaved` says what would be lost with it; `quiet`:
    *   it is not shown yet
    */
   openTab(id, title, element, { closable = true, quiet = false, icon: name, view, onShow, onClose, mayClose } = {}) {
@@ -521,7 +521,10 @@ class ResultArea {
   }
 
   #tabChanged() {
-    for (const button of this.tools.querySelectorAll('button')) button.disabled = !this.#view;
+    for (const button of this.tools.querySelectorAll('button')) {
+      button.disabled = !this.#view;
+      button.hidden = this.#view?.isForm === true && button.dataset.tool !== 'search';
+    }
     const split = query(this.tools, '[data-tool="columns"]');
     if (split instanceof HTMLButtonElement) {
       split.disabled = false;

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { fill, h, icon, loadStyle } from '../../common/dom.js';
+import { fill, focusedIn, h, icon, loadStyle, queryAll } from '../../common/dom.js';
 import { askRows } from '../ask.js';
 import { withoutSecrets } from '../core/secrets.js';
 import { copied, facts, highlighted, note, section, sqlText } from '../objects/parts.js';
@@ -28,15 +28,21 @@ export function accountsPage(deps) {
   const detail = h('div', { class: 'server-detail', role: 'region', tabindex: '0', 'aria-label': 'Privileges', 'aria-live': 'polite' });
   let members = [];
   /** @type {any[]} */ let accounts = [];
-  const work = () => ({ ...deps, accounts, admins: accounts.filter(({ admin, role, state }) => admin && !role && !state.includes('locked')).length, changed: () => changed() });
+  const work = () => ({ ...deps, accounts, admins: accounts.filter(({ admin, role, state }) => admin && !role && !state.includes('locked')).length, changed: (name) => changed(name) });
   const show = (row) => showGrants(detail, row, members, deps, deps.mayChangeAccounts() ? work() : null);
-  const changed = async () => {
+  /** Shows what was changed. @param {string} [made] name of the account that is new */
+  const changed = async (made) => {
+    const focused = focusedIn(detail)?.textContent;
     detail.ariaBusy = 'true';
     await page.refresh();
-    const row = accounts.find(({ name }) => name === detail.dataset.of);
+    const row = accounts.find(({ name }) => name.toLowerCase() === (made ?? detail.dataset.of ?? '').toLowerCase());
     if (row) await show(row);
-    else fill(detail);
+    else {
+      delete detail.dataset.of;
+      fill(detail, h('p', { class: 'dim', text: 'Choose an account to see its privileges.' }));
+    }
     detail.ariaBusy = null;
+    if (document.activeElement === document.body || made) (queryAll(detail, 'button').find(({ textContent }) => focused && textContent === focused) ?? detail).focus();
   };
   const table = new DataTable({
     label: 'Accounts', unit: 'account', sort: { key: 'name', down: false },

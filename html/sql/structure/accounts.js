@@ -12,7 +12,7 @@ import { form, untilMade } from './form.js';
 import { review } from './review.js';
 
 /** @typedef {import('./accountsql.js').Account & {name: string, admin: boolean, own: boolean, plugin: string}} Listed */
-/** @typedef {import('../server/parts.js').Deps & {admins: number, accounts: Listed[], changed: () => void}} Host `admins`: accounts that may create accounts and grant */
+/** @typedef {import('../server/parts.js').Deps & {admins: number, accounts: Listed[], changed: (name?: string) => void}} Host `changed`: with the name of an account that is new; `admins`: accounts that may create accounts and grant */
 
 const OWN = 'This page itself uses this account.';
 /** Accounts that servers make for themselves. */
@@ -43,13 +43,13 @@ async function serverOf({ api, mariadb }) {
   return { mariadb: mariadb(), isPlain: String(mode).includes('NO_BACKSLASH_ESCAPES'), plugins: names, first };
 }
 
-/** The review, in which no password is seen. @param {Host} host @param {any} options */
-async function reviewed(host, options) {
+/** The review, in which no password is seen. @param {Host} host @param {any} options @param {string} [made] name of the account that is new then */
+async function reviewed(host, options, made) {
   const end = await review({
     server: { mariadb: host.mariadb() }, api: host.api, newId: host.newId, notify: host.notify, shown: withoutSecrets,
     remember: ({ sql, ms, error }) => { const kept = withoutSecrets(sql); host.remember({ sql: kept, ms, error: errorWithoutSecrets(sql, kept, error) ?? '' }); }, ...options,
   });
-  if (end.ran.length) host.changed();
+  if (end.ran.length) host.changed(end.failed ? undefined : made);
   return end;
 }
 
@@ -85,7 +85,7 @@ export const createAccount = (host) => told(host, async () => {
       },
     }),
     async (values) => {
-      const end = await reviewed(host, { title: `Create account ${values.user}@${values.host}`, statements: [createUser(/** @type {any} */ (values), server)], action: 'Create', notes: ['It has no privileges yet. Grant them afterwards.'] });
+      const end = await reviewed(host, { title: `Create account ${values.user}@${values.host}`, statements: [createUser(/** @type {any} */ (values), server)], action: 'Create', notes: ['It has no privileges yet. Grant them afterwards.'] }, `${values.user}@${values.host}`);
       return { end, done: end.done === 1, fault: faultOf(end) };
     }, { user: '', host: '%', plugin: server.first, password: '', seen: false });
 });
@@ -99,7 +99,7 @@ export const createRole = (host) => told(host, async () => {
   await untilMade(
     (values, fault) => form({ title: 'New role', values, fault, fields: [{ name: 'user', label: 'Name', maxLength: 80 }], check: ({ user }) => (user ? null : { field: 'user', text: 'Enter a name.' }) }),
     async ({ user }) => {
-      const end = await reviewed(host, { title: `Create role ${user}`, statements: [`CREATE ROLE ${accountName(user, host.mariadb() ? '' : '%', host.mariadb())}`], action: 'Create' });
+      const end = await reviewed(host, { title: `Create role ${user}`, statements: [`CREATE ROLE ${accountName(user, host.mariadb() ? '' : '%', host.mariadb())}`], action: 'Create' }, host.mariadb() ? user : `${user}@%`);
       return { end, done: end.done === 1, fault: faultOf(end) };
     }, { user: '' });
 });
@@ -129,7 +129,7 @@ export const renameAccount = (account, host) => told(host, async () => {
   await untilMade(
     (values, fault) => form({ title: `Rename ${account.name}`, values, fault, fields: [{ name: 'user', label: 'User', maxLength: 80 }, { name: 'host', label: 'Host', maxLength: 255 }], check: ({ user, host: from }) => (user === account.user && from === account.host ? { text: 'Nothing was changed.' } : null) }),
     async ({ user, host: from }) => {
-      const end = await reviewed(host, { title: `Rename ${account.name}`, statements: [`RENAME USER ${accountName(account.user, account.host)} TO ${accountName(user, from)}`], action: 'Rename', losses: account.own ? [`${OWN} postern was started with the old name: start it again with the new one.`] : [], notes: ['Its privileges stay.', definedBy(account, host)] });
+      const end = await reviewed(host, { title: `Rename ${account.name}`, statements: [`RENAME USER ${accountName(account.user, account.host)} TO ${accountName(user, from)}`], action: 'Rename', losses: account.own ? [`${OWN} postern was started with the old name: start it again with the new one.`] : [], notes: ['Its privileges stay.', definedBy(account, host)] }, `${user}@${from}`);
       return { end, done: end.done === 1, fault: faultOf(end) };
     }, { user: account.user, host: account.host });
 });

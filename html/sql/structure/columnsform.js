@@ -43,7 +43,13 @@ export class ColumnsForm {
       tool('sort-asc', 'Unique', () => this.index('unique'), 'Unique index of the chosen columns'),
       tool('link', 'Foreign key', () => this.foreignKey(), 'Foreign key of the chosen columns'));
     this.chosen = h('span', { class: 'dim structure-chosen', 'aria-live': 'polite' });
-    this.element = h('section', { class: 'structure-section', 'aria-label': 'Columns' }, h('div', { class: 'structure-title' }, this.title, this.tools, this.chosen), fieldTable('Columns', HEADS, this.body));
+    this.filter = h('input', { type: 'search', class: 'field structure-filter', placeholder: 'Filter columns', 'aria-label': 'Filter columns', title: 'By name, type or comment (Ctrl+F)', autocomplete: 'off', spellcheck: 'false' });
+    // A search is no change of the table.
+    for (const type of ['input', 'change']) this.filter.addEventListener(type, (event) => { event.stopPropagation(); this.#search(); });
+    this.filter.addEventListener('keydown', (event) => this.#onFilterKey(event));
+    this.grid = fieldTable('Columns', HEADS, this.body);
+    this.grid.classList.add('structure-columns');
+    this.element = h('section', { class: 'structure-section', 'aria-label': 'Columns' }, h('div', { class: 'structure-title' }, this.title, this.filter, this.tools, this.chosen), this.grid);
     this.body.addEventListener('dragover', (event) => this.#dragOver(event));
     this.body.addEventListener('drop', (event) => { event.preventDefault(); this.#drop(); });
     this.body.addEventListener('focusin', () => this.#tellChosen());
@@ -61,7 +67,6 @@ export class ColumnsForm {
     const list = draft.shown('columns');
     const { moved: elsewhere } = draft;
     const keys = new Set(draft.table.indexes.find(({ kind }) => kind === 'primary')?.parts.map(({ column }) => column));
-    this.title.textContent = `Columns (${draft.table.columns.length})`;
     const ids = new Set(list.map(({ id }) => id));
     for (const [id, row] of this.#rows) if (!ids.has(id)) { row.element.remove(); row.details?.remove(); this.#rows.delete(id); this.selected.delete(id); }
     let at = this.body.firstElementChild;
@@ -76,7 +81,41 @@ export class ColumnsForm {
         at = row.details.nextElementSibling;
       }
     });
+    this.#search();
     this.#tellChosen();
+  }
+
+  // Filtering.
+
+  /** Shows the columns that have all words of the filter; new ones and the one with the focus stay. */
+  #search() {
+    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const { columns } = this.#table;
+    let found = 0;
+    for (const row of this.#rows.values()) {
+      const fits = words.every((word) => row.searched.includes(word));
+      if (fits) found += 1;
+      row.hide(!fits && !row.isNew && !row.hasFocus);
+    }
+    const text = `Columns (${words.length ? `${found} of ` : ''}${columns.length})`;
+    if (this.title.textContent !== text) this.title.textContent = text;
+  }
+
+  #onFilterKey(event) {
+    const { key } = event;
+    if (key === 'Escape' && this.filter.value) this.filter.value = '';
+    else if (key !== 'Enter' && key !== 'ArrowDown' && key !== 'Escape') return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.#search();
+    const first = queryAll(this.body, '.field-row').find((row) => !row.hidden);
+    if (first) this.focus(first.dataset.id ?? '', 'name');
+  }
+
+  /** Goes to a column by its name; false where there is none. @param {string} name */
+  goTo(name) {
+    const column = this.#table.columns.find((one) => one.name.toLowerCase() === name.toLowerCase());
+    return column ? this.focus(column.id, 'name') : false;
   }
 
   #newRow(column) {
@@ -116,7 +155,9 @@ export class ColumnsForm {
 
   #untick() {
     this.selected.clear();
+    this.active = '';
     for (const row of this.#rows.values()) row.pick.checked = false;
+    this.#tellChosen();
   }
 
   // Steps.
@@ -136,7 +177,7 @@ export class ColumnsForm {
   remove(ids = this.chosenIds) {
     if (!ids.length) return;
     const list = this.#form.draft.shown('columns').map(({ id }) => id);
-    const next = list.slice(list.indexOf(ids[ids.length - 1]) + 1).find((id) => this.#table.columns.some((column) => column.id === id)) ?? this.#table.columns.find(({ id }) => !ids.includes(id))?.id;
+    const next = list.slice(list.indexOf(ids[ids.length - 1]) + 1).find((id) => this.#table.columns.some((column) => column.id === id)) ?? this.#table.columns.filter(({ id }) => !ids.includes(id)).pop()?.id;
     this.#form.set(without(this.#table, 'columns', ids));
     this.#untick();
     if (next) this.focus(next, 'name');
@@ -181,7 +222,11 @@ export class ColumnsForm {
   focus(id, field) {
     const row = this.#rows.get(id);
     const control = row?.control(field);
-    if (!control) return false;
+    if (!row || !control) return false;
+    if (row.element.hidden) {
+      this.filter.value = '';
+      this.#search();
+    }
     focusField(control);
     control.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     return true;
@@ -271,6 +316,27 @@ class Row {
       owner.dragStart(id);
     });
     this.number.addEventListener('dragend', () => owner.dragEnd());
+  }
+
+  /** Text that the filter looks in. */
+  get searched() {
+    const { name, type, comment } = this.#column;
+    return `${name}\n${type}\n${comment}`.toLowerCase();
+  }
+
+  get isNew() {
+    return this.#column.was === null;
+  }
+
+  get hasFocus() {
+    const { activeElement } = document;
+    return this.element.contains(activeElement) || this.details?.contains(activeElement) === true;
+  }
+
+  /** @param {boolean} hidden */
+  hide(hidden) {
+    this.element.hidden = hidden;
+    if (this.details) this.details.hidden = hidden;
   }
 
   #tick() {

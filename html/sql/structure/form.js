@@ -3,7 +3,7 @@
  * @module
  */
 
-import { fill, h } from '../../common/dom.js';
+import { h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 
 /**
@@ -31,16 +31,26 @@ export function form({ title, fields, values, fault = null, action = 'Review SQL
   let now = { ...values };
   const body = h('div', { class: 'asked-form' });
   const said = h('p', { class: 'asked-said bad', role: 'alert' });
-  const draw = (focus = '') => {
-    const list = typeof fields === 'function' ? fields(now) : fields;
-    fill(body, list.map((field) => line(field, now, set)));
-    if (focus) control(focus)?.focus();
+  /** @type {Map<string, Line>} */ const lines = new Map();
+  // Lines stay as long as their fields do: a list that is replaced while somebody types in it picks another value.
+  const draw = () => {
+    const list = (typeof fields === 'function' ? fields(now) : fields).map((field) => {
+      const key = keyOf(field);
+      const known = lines.get(field.name);
+      const one = known?.key === key ? known : { key, ...line(field, now, set) };
+      if (known && one !== known) known.element.remove();
+      lines.set(field.name, one);
+      one.draw(field, now);
+      return one.element;
+    });
+    for (const [name, { element }] of lines) if (!list.includes(element)) { element.remove(); lines.delete(name); }
+    list.forEach((element, i) => { if (body.children[i] !== element) body.insertBefore(element, body.children[i] ?? null); });
   };
   const control = (name) => /** @type {HTMLInputElement|null} */ (body.querySelector(`[data-field="${name}"]`));
   const set = (name, value, isDrawn) => {
     const next = { ...now, [name]: value };
     now = changed?.(next, name) ?? next;
-    if (isDrawn) draw(name);
+    if (isDrawn) draw();
   };
   const say = (found) => {
     said.textContent = found?.text ?? '';
@@ -65,36 +75,70 @@ export function form({ title, fields, values, fault = null, action = 'Review SQL
   });
 }
 
-/** @param {Field} field @param {Values} values @param {(name: string, value: any, isDrawn?: boolean) => void} set */
+/** @typedef {{key: string, element: HTMLElement, draw: (field: Field, values: Values) => void}} Line */
+
+/** Text that differs if a line must be built again; a select takes other options in place. @param {Field} field */
+const keyOf = ({ options, ...field }) => JSON.stringify([field, field.type === 'checks' ? options : null]);
+
+/** @param {Field} field @param {Values} values @param {(name: string, value: any, isDrawn?: boolean) => void} set @returns {Omit<Line, 'key'>} */
 function line({ name, label, type = 'text', options = [], hint, maxLength, button }, values, set) {
   const id = `structure-field-${(serial += 1)}`;
   const shared = { id, data: { field: name }, 'aria-describedby': hint ? `${id}-hint` : null };
   const hinted = hint && h('p', { class: 'dim', id: `${id}-hint`, text: hint });
   if (type === 'check') {
     const box = h('input', { type: 'checkbox', ...shared });
-    box.checked = Boolean(values[name]);
     box.addEventListener('change', () => set(name, box.checked, true));
-    return h('div', { class: 'asked-field' }, h('label', { class: 'check', for: id }, box, h('span', { text: label })), hinted);
+    const element = h('div', { class: 'asked-field' }, h('label', { class: 'check', for: id }, box, h('span', { text: label })), hinted);
+    return { element, draw: (_field, now) => { box.checked = Boolean(now[name]); } };
   }
   if (type === 'checks') {
     const chosen = new Set(values[name] ?? []);
     const boxes = options.map((one) => {
-      const { value, label: text } = typeof one === 'string' ? { value: one, label: one } : one;
+      const { value, label: text } = optionOf(one);
       const box = h('input', { type: 'checkbox' });
       box.checked = chosen.has(value);
       box.addEventListener('change', () => { if (box.checked) chosen.add(value); else chosen.delete(value); set(name, [...chosen], false); });
       return h('label', { class: 'check' }, box, h('span', { text }));
     });
-    return h('fieldset', { class: 'asked-checks', tabindex: '-1', data: { field: name } }, h('legend', { text: label }), boxes, hinted);
+    return { element: h('fieldset', { class: 'asked-checks', tabindex: '-1', data: { field: name } }, h('legend', { text: label }), boxes, hinted), draw: () => {} };
   }
-  const input = type === 'select'
-    ? h('select', { class: 'field', ...shared }, options.map((one) => (typeof one === 'string' ? h('option', { value: one, text: one }) : h('option', { value: one.value, text: one.label }))))
-    : h('input', { class: 'field', type: 'text', autocomplete: type === 'password' ? 'new-password' : 'off', spellcheck: 'false', autocapitalize: 'off', maxlength: maxLength ?? null, ...shared });
-  if (type === 'password' && input instanceof HTMLInputElement) input.type = values.seen ? 'text' : 'password';
-  input.value = String(values[name] ?? '');
-  input.addEventListener(type === 'select' ? 'change' : 'input', () => set(name, input.value, type === 'select'));
   const press = button && h('button', { type: 'button', class: 'button', text: button.label, on: { click: () => { for (const [key, value] of Object.entries(button.run(values))) set(key, value, true); } } });
-  return h('div', { class: 'asked-field' }, h('label', { for: id, text: label }), h('div', { class: 'asked-line' }, input, press), hinted);
+  const field = type === 'select' ? selectField(shared, (value) => set(name, value, true)) : textField(shared, type === 'password', maxLength, (value) => set(name, value, false));
+  return { element: h('div', { class: 'asked-field' }, h('label', { for: id, text: label }), h('div', { class: 'asked-line' }, field.input, press), hinted), draw: field.draw };
+}
+
+/** @param {string|{value: string, label: string}} option */
+const optionOf = (option) => (typeof option === 'string' ? { value: option, label: option } : option);
+
+/** @param {Record<string, any>} attributes @param {(value: string) => void} change */
+function selectField(attributes, change) {
+  const input = h('select', { class: 'field', ...attributes });
+  input.addEventListener('change', () => change(input.value));
+  let shown = '';
+  return {
+    input,
+    draw: (/** @type {Field} */ { name, options = [] }, /** @type {Values} */ now) => {
+      const text = JSON.stringify(options);
+      if (shown !== text) input.replaceChildren(...options.map(optionOf).map(({ value, label }) => h('option', { value, text: label })));
+      shown = text;
+      const value = String(now[name] ?? '');
+      if (input.value !== value) input.value = value;
+    },
+  };
+}
+
+/** @param {Record<string, any>} attributes @param {boolean} isPassword @param {number|undefined} maxLength @param {(value: string) => void} change */
+function textField(attributes, isPassword, maxLength, change) {
+  const input = h('input', { class: 'field', type: isPassword ? 'password' : 'text', autocomplete: isPassword ? 'new-password' : 'off', spellcheck: 'false', autocapitalize: 'off', maxlength: maxLength ?? null, ...attributes });
+  input.addEventListener('input', () => change(input.value));
+  return {
+    input,
+    draw: (/** @type {Field} */ { name }, /** @type {Values} */ now) => {
+      if (isPassword) input.type = now.seen ? 'text' : 'password';
+      const value = String(now[name] ?? '');
+      if (input.value !== value) input.value = value;
+    },
+  };
 }
 
 /**

@@ -40,9 +40,31 @@ import { h, icon, iconButton, queryAll } from '../../common/dom.js';
  *   structured: (now: {db: string, name: string}|null, was: {db: string, name: string}|null) => void}} OpenHost `structured`: lists and panes show the new structure; `results`: those of the tab that is shown
  */
 
+/** Signs for a line feed and a carriage return, which a field of one line would drop; the second of each where a text has the first. */
+const FEEDS = ['⏎', '↵', '␤'];
+const RETURNS = ['␍', '↤'];
+
+/** Signs that stand in a field for the breaks of its text. @type {WeakMap<Control, {feed: string, back: string}>} */
+const BREAKS = new WeakMap();
+
 /** Sets the value of a control unless something is being typed in it. @param {Control} control @param {string} value @param {Control|null} typing */
 export function show(control, value, typing) {
-  if (control !== typing && control.value !== value) control.value = value;
+  if (control === typing) return;
+  let text = value;
+  if (control instanceof HTMLInputElement) {
+    const feed = FEEDS.find((sign) => !value.includes(sign)) ?? FEEDS[0];
+    const back = value.includes('\r') ? RETURNS.find((sign) => !value.includes(sign)) ?? '' : '';
+    BREAKS.set(control, { feed, back });
+    text = value.replaceAll('\n', feed).replaceAll('\r', back);
+  }
+  if (control.value !== text) control.value = text;
+}
+
+/** The text of a field, with its line breaks. @param {HTMLInputElement} input */
+function textIn(input) {
+  const { feed, back } = BREAKS.get(input) ?? { feed: FEEDS[0], back: '' };
+  const text = input.value.replaceAll(feed, '\n');
+  return back ? text.replaceAll(back, '\r') : text;
 }
 
 /**
@@ -52,9 +74,18 @@ export function show(control, value, typing) {
  */
 export function cellInput(className, change) {
   const input = h('input', { class: `cell-field ${className}`, autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off' });
-  input.addEventListener('input', () => change(input.value, false));
-  input.addEventListener('change', () => change(input.value, true));
+  input.addEventListener('input', () => change(textIn(input), false));
+  input.addEventListener('change', () => change(textIn(input), true));
+  input.addEventListener('paste', (event) => pasteLines(event, input));
   return input;
+}
+
+/** Pastes several lines with signs for their breaks. @param {ClipboardEvent} event @param {HTMLInputElement} input */
+function pasteLines(event, input) {
+  const text = event.clipboardData?.getData('text/plain').replace(/\r\n?/g, '\n').replace(/\n+$/, '') ?? '';
+  if (!text.includes('\n') || input.readOnly) return;
+  event.preventDefault();
+  document.execCommand('insertText', false, text.replaceAll('\n', BREAKS.get(input)?.feed ?? FEEDS[0]));
 }
 
 /** @param {(checked: boolean) => void} change */
@@ -107,10 +138,10 @@ export function drawEnd({ back, gone }, mark, name) {
   if (gone.title !== `Remove ${name}`) for (const attribute of ['title', 'aria-label']) gone.setAttribute(attribute, `Remove ${name}`);
 }
 
-/** A table of fields. @param {string} label @param {string[]} heads @param {HTMLElement} body */
+/** A table of fields. @param {string} label @param {string[]} heads a Name beside a number stays in sight @param {HTMLElement} body */
 export function fieldTable(label, heads, body) {
   return h('div', { class: 'structure-grid', role: 'group', 'aria-label': label }, h('table', { 'aria-label': label },
-    h('thead', {}, h('tr', {}, heads.map((text) => h('th', { scope: 'col' }, text || h('span', { class: 'visually-hidden', text: 'Actions' }))))), body));
+    h('thead', {}, h('tr', {}, heads.map((text, i) => h('th', { scope: 'col', class: i === 1 && label === 'Columns' ? 'name-cell' : null }, text || h('span', { class: 'visually-hidden', text: 'Actions' }))))), body));
 }
 
 /** A button of a section's tools. @param {string} name of an icon @param {string} label @param {() => void} run @param {string} [title] */
@@ -126,8 +157,21 @@ const FIELDS = 'input:not([disabled]), select:not([disabled]), button.cell-butto
  * @param {HTMLElement} body @param {{add: () => void}} on `add`: Enter in the last row
  */
 export function gridKeys(body, { add }) {
+  // A click into a field that had no focus chooses all of it: what is typed replaces it. Another click, F2 and a double click edit.
+  let entered = /** @type {EventTarget|null} */ (null);
+  body.addEventListener('pointerdown', ({ target }) => { entered = target === document.activeElement ? null : target; });
+  body.addEventListener('click', ({ target, detail }) => {
+    if (detail === 1 && target === entered && target instanceof HTMLInputElement && target.type !== 'checkbox' && target.selectionStart === target.selectionEnd) target.select();
+    entered = null;
+  });
   body.addEventListener('keydown', (event) => {
     const { key, target, shiftKey } = event;
+    if (key === 'F2' && isCellText(target)) {
+      target.setSelectionRange(target.value.length, target.value.length);
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
     const field = /** @type {any} */ (target);
     const cell = field.closest('td, th');
@@ -155,13 +199,16 @@ export function gridKeys(body, { add }) {
   });
 }
 
+/** @param {EventTarget|null} target @returns {target is HTMLInputElement} */
+const isCellText = (target) => target instanceof HTMLInputElement && target.type !== 'checkbox' && target.closest('.field-row') !== null;
+
 /** True if all of a field is selected, as after a move into it. @param {HTMLInputElement} field */
 const isWhole = (field) => field.value !== '' && field.selectionStart === 0 && field.selectionEnd === field.value.length;
 
 /** The next row of fields. @param {Element} row @param {1|-1} by @returns {HTMLElement|null} */
 function beside(row, by) {
   let next = by > 0 ? row.nextElementSibling : row.previousElementSibling;
-  while (next && !(next.classList.contains('field-row') && next.querySelector(FIELDS))) next = by > 0 ? next.nextElementSibling : next.previousElementSibling;
+  while (next && !(next.classList.contains('field-row') && !(/** @type {HTMLElement} */ (next)).hidden && next.querySelector(FIELDS))) next = by > 0 ? next.nextElementSibling : next.previousElementSibling;
   return /** @type {HTMLElement|null} */ (next);
 }
 

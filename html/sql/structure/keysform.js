@@ -54,6 +54,16 @@ class Lines {
     this.form.set(withPart(this.form.draft.table, this.list, id, fields), field ? `${id} ${field}` : '');
   }
 
+  /** Removes a part; the focus stays beside its place. @param {string} id */
+  remove(id) {
+    const ids = this.form.draft.shown(this.list).map((part) => part.id);
+    const at = ids.indexOf(id);
+    this.form.set(without(this.form.draft.table, this.list, [id]));
+    const back = /** @type {HTMLElement|null|undefined} */ (this.#lines.get(id)?.element.querySelector('.row-end button:not([hidden])'));
+    if (back) back.focus();
+    else if (!this.focus(ids[at + 1] ?? ids[at - 1] ?? '', '')) this.element.querySelector('button')?.focus();
+  }
+
   /** @param {any} typing */
   draw(typing) {
     const { draft } = this.form;
@@ -92,7 +102,7 @@ class Lines {
   /** The row of a part, with its mark and its buttons. @param {string} id @param {Record<string, any>} controls @param {HTMLElement[]} cells */
   row(id, controls, cells) {
     const sign = h('span', { class: 'row-sign' });
-    const end = rowEnd(() => this.form.revert(this.list, id), () => this.form.set(without(this.form.draft.table, this.list, [id])));
+    const end = rowEnd(() => this.form.revert(this.list, id), () => this.remove(id));
     const element = h('tr', { class: 'field-row', data: { id } }, h('td', { class: 'pick-cell' }, sign), cells.map((cell) => (cell instanceof HTMLInputElement && cell.type === 'checkbox' ? h('td', { class: 'check-cell' }, h('label', { class: 'cell-check' }, cell)) : h('td', {}, cell))), end.cell);
     const mark = (state, name) => {
       setMark(element, sign, state);

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { fill, h, loadStyle } from '../../common/dom.js';
+import { fill, h, loadStyle, queryAll } from '../../common/dom.js';
 import { confirmDialog } from '../../common/dialog.js';
 import { note, sqlText } from '../objects/parts.js';
 import { blankColumn, blankTable, parseTable, unfitMode } from './definition.js';
@@ -19,7 +19,7 @@ function newTable(db) {
 }
 
 /**
- * @param {'edit'|'new'|'rename'|'copy'} what @param {{db: string, name: string}} object `name`: the table; of a new one, empty
+ * @param {'edit'|'new'|'rename'|'copy'} what @param {{db: string, name: string, column?: string}} object `name`: the table; of a new one, empty; `column`: has the focus in the form
  * @param {import('./formparts.js').OpenHost} host
  */
 export async function openStructure(what, object, host) {
@@ -33,14 +33,24 @@ export async function openStructure(what, object, host) {
 
 let serial = 0;
 
-/** @param {{db: string, name: string}} object @param {import('./formparts.js').OpenHost} host @param {boolean} isNew */
-async function openForm({ db, name }, host, isNew) {
+/** The open forms, by their panes. @type {WeakMap<Element, TableForm>} */
+const FORMS = new WeakMap();
+
+/** True if somebody types elsewhere by now. @param {Element} pane */
+const isElsewhere = (pane) => { const { activeElement } = document; return activeElement !== null && !pane.contains(activeElement) && activeElement.matches('input, textarea, select'); };
+
+/** @param {{db: string, name: string, column?: string}} object @param {import('./formparts.js').OpenHost} host @param {boolean} isNew */
+async function openForm({ db, name, column = '' }, host, isNew) {
   const { results } = host;
   const id = isNew ? `structure-new:${(serial += 1)}` : `structure:${db}.${name}`;
-  if (results.hasTab(id)) return results.activate(id);
+  if (results.hasTab(id)) {
+    results.activate(id);
+    const open = queryAll(document.body, '.structure-pane').find((one) => one.checkVisibility());
+    return void (open && FORMS.get(open)?.focus(column));
+  }
   const pane = h('div', { class: 'structure-pane' }, h('p', { class: 'schema-note dim', text: 'Loading …' }));
   /** @type {TableForm|null} */ let form = null;
-  const view = { get unsaved() { return form?.unsaved ?? ''; } };
+  const view = { isForm: true, get unsaved() { return form?.unsaved ?? ''; }, find: () => form?.find() };
   const mayClose = () => view.unsaved === '' || confirmDialog({ title: 'Changes not applied', text: `${view.unsaved}: not applied. Closing the tab discards them.`, action: 'Close and discard' });
   const title = () => `${form?.draft.before.name || name || 'new table'} structure${form?.count && !form.isNew ? ' •' : ''}`;
   results.openTab(id, title(), pane, { icon: 'column', view, mayClose, onClose: () => form?.dispose() });
@@ -58,12 +68,14 @@ async function openForm({ db, name }, host, isNew) {
           host.structured(now, was);
           // Its schema is shown now, which leads to the form again.
           if (isNew) results.closeTab(id);
+          if (!pane.isConnected) results.focus();
         },
         titled: () => results.renameTab(id, title()),
       });
       fill(pane, form.element);
       results.renameTab(id, title());
-      if (pane.checkVisibility() && (isNew || pane.contains(document.activeElement) || document.activeElement === document.body)) form.focus();
+      FORMS.set(pane, form);
+      if (pane.checkVisibility() && !isElsewhere(pane)) form.focus(column);
     } catch (error) {
       unreadable(pane, error, sql, { db, name }, host);
     }

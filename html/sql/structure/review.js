@@ -258,6 +258,8 @@ class Review {
       removeEventListener('beforeunload', leaving);
       this.#sight = null;
       fill(this.sight);
+      // Another run shows the same lines again.
+      delete this.sight.dataset.key;
       fill(this.status);
     }
     if (this.end.error) return this.#failed(this.end.error);
@@ -320,8 +322,10 @@ class Review {
       this.#state = 'ready';
     }
     this.run.textContent = this.#state === 'failed' ? 'Run the rest' : this.#options.action ?? 'Run';
+    this.#cancelled = false;
     this.#draw();
-    (this.run.hidden || this.run.disabled ? this.leave : this.run).focus();
+    const isRisky = cancelled || this.run.classList.contains('danger');
+    (isRisky || this.run.hidden || this.run.disabled ? this.leave : this.run).focus();
   }
 
   /** @param {Failure} error */
@@ -416,8 +420,10 @@ class Review {
     this.#cancelled = true;
     this.#draw();
     this.#drawTime();
-    while (this.#queryId) {
-      if (await this.#options.api.cancel(this.#queryId).catch(() => false)) return;
+    const id = this.#queryId;
+    // Only this one: the next may be asked for by then.
+    while (id && this.#queryId === id) {
+      if (await this.#options.api.cancel(id).catch(() => false)) return;
       await new Promise((done) => { setTimeout(done, CANCEL_AGAIN_MS); });
     }
   }

@@ -13,7 +13,7 @@ import { alterTable, faultOf, lockingOf, prepare, risks } from './alter.js';
 import { ColumnsForm } from './columnsform.js';
 import { parseTable, writeTable } from './definition.js';
 import { Draft, isSame, LISTS, rebase, settledText } from './draft.js';
-import { misfits, problemsOf, without } from './edits.js';
+import { misfits, problemsOf } from './edits.js';
 import { cellInput, focusField, setProblem, show } from './formparts.js';
 import { ChecksForm, ForeignKeysForm, IndexesForm } from './keysform.js';
 import { OptionsForm } from './optionsform.js';
@@ -80,11 +80,14 @@ export class TableForm {
       h('div', { class: 'edit-state' }, this.countText, this.discardButton, this.reviewButton));
     this.element = h('div', { class: 'structure-form', role: 'region', 'aria-label': 'Structure' }, this.sections, this.strip, this.sql, this.bar, this.suggest.list);
     this.element.addEventListener('keydown', (event) => this.#onKey(event));
-    this.element.addEventListener('input', (event) => { if (event.target !== this.name) this.#forgive(); }, true);
+    this.outside = (event) => this.#onOutside(event);
+    document.addEventListener('keydown', this.outside, true);
+    this.element.addEventListener('input', (event) => { if (event.target !== this.name && event.target !== this.columns.filter) this.#forgive(); }, true);
     this.element.addEventListener('change', () => { this.draft.settle(); this.#typing = null; this.draw(); });
     this.element.addEventListener('input', (event) => { this.#typing = event.target; }, true);
     // A list that hangs from a field would stay behind.
-    this.sections.addEventListener('scroll', () => this.suggest.close(), { passive: true });
+    const scrolled = ({ target }) => { if (target === this.sections || target === this.columns.grid) this.suggest.close(); };
+    this.sections.addEventListener('scroll', scrolled, { passive: true, capture: true });
     this.leaving = (event) => { if (this.count) event.preventDefault(); };
     addEventListener('beforeunload', this.leaving);
     this.draw();
@@ -92,6 +95,7 @@ export class TableForm {
 
   dispose() {
     removeEventListener('beforeunload', this.leaving);
+    document.removeEventListener('keydown', this.outside, true);
   }
 
   /** Number of changes. */
@@ -147,6 +151,7 @@ export class TableForm {
   draw() {
     const { draft } = this;
     const typing = this.#typing;
+    const hadFocus = this.element.contains(document.activeElement);
     const problems = problemsOf(draft.table);
     this.#problems = new Map(problems.filter(({ text }) => this.#checked || !text.startsWith('Enter')).map(({ list, id, field, text }) => [`${list} ${id} ${field}`, text]));
     if (this.#fault) this.#problems.set(`${this.#fault.list} ${this.#fault.id} ${this.#fault.field}`, this.#fault.text);
@@ -167,6 +172,7 @@ export class TableForm {
     this.sql.hidden = !showsSql;
     if (showsSql) this.#drawSql();
     this.#host.titled();
+    if (hadFocus) this.#keepFocus();
   }
 
   #drawSql() {
@@ -210,8 +216,15 @@ export class TableForm {
     return undefined;
   }
 
-  /** Focuses the first field. */
-  focus() {
+  /** Goes to the filter of the columns. */
+  find() {
+    this.columns.filter.focus();
+    this.columns.filter.select();
+  }
+
+  /** Focuses a column, or the first field. @param {string} [column] */
+  focus(column = '') {
+    if (column && this.columns.goTo(column)) return;
     if (this.isNew && !this.draft.table.name) focusField(this.name);
     else this.columns.focus(this.draft.table.columns[0]?.id ?? '', 'name');
   }
@@ -236,16 +249,32 @@ export class TableForm {
     this.#keepFocus();
   }
 
+  /** Keys of the form where the focus is on its tab, or nowhere. */
+  #onOutside(event) {
+    const { target } = event;
+    const isNear = target === document.body || (target instanceof Element && target.closest('.results-tab, .structure-pane') !== null && target.closest('.results')?.contains(this.element));
+    if (!isNear || this.element.contains(target) || !this.element.checkVisibility() || document.querySelector('dialog[open]')) return;
+    const letter = event.key.toLowerCase();
+    if ((event.ctrlKey || event.metaKey) && !event.altKey && ['s', 'z', 'y', 'f', 'g'].includes(letter)) this.#onKey(event);
+  }
+
   #onKey(event) {
     const { key, shiftKey, altKey } = event;
     const isCtrl = event.ctrlKey || event.metaKey;
     const letter = key.toLowerCase();
+    // The filter is undone by itself.
+    if (event.target === this.columns.filter && isCtrl && (letter === 'z' || letter === 'y')) return;
     const row = event.target instanceof Element ? event.target.closest('.field-row, .structure-details') : null;
     const inColumns = this.columns.body.contains(event.target);
-    if (key === 'Escape' && this.#typing === event.target && !event.defaultPrevented) this.undo();
+    if (key === 'Escape' && this.#typing === event.target && !event.defaultPrevented) {
+      this.undo();
+      // The next text that is typed replaces the old one.
+      if (row && event.target instanceof HTMLInputElement) event.target.select();
+    }
     else if (isCtrl && !altKey && letter === 'z') shiftKey ? this.redo() : this.undo();
     else if (isCtrl && !altKey && letter === 'y') this.redo();
     else if (isCtrl && !altKey && !shiftKey && letter === 's') this.review();
+    else if (isCtrl && !altKey && !shiftKey && (letter === 'f' || letter === 'g')) this.find();
     else if (key === 'Insert' && !isCtrl && !altKey && !shiftKey) this.columns.add();
     else if (isCtrl && key === 'Delete' && row) this.#removeRow(row, inColumns);
     else if (isCtrl && !altKey && !shiftKey && letter === 'd' && inColumns) this.columns.duplicate();
@@ -259,8 +288,7 @@ export class TableForm {
     if (inColumns) return this.columns.remove();
     const { id } = row.dataset;
     const list = LISTS.find((one) => /** @type {any[]} */ (this.draft.table[one]).some((part) => part.id === id));
-    if (list) this.set(without(this.draft.table, list, [id]));
-    this.sections.focus();
+    if (list && list !== 'columns') this[list].remove(id);
     return undefined;
   }
 

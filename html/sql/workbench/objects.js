@@ -40,7 +40,7 @@ export class Objects {
       data: () => bench.openData(db, table),
       fill: () => bench.openImport({ db, table }),
       dump: () => bench.openDump({ db, tables: [table] }),
-      structure: this.mayChange(db) ? () => this.structure('edit', { db, name: table }) : undefined,
+      structure: this.mayChange(db) ? () => this.structure('edit', { db, name: table, column }) : undefined,
       menu: (button, kind) => this.menu(button, object(kind)),
       more: async (schema) => {
         const module = await later(import('../objects/tablefacts.js'));
@@ -78,7 +78,7 @@ export class Objects {
     return this.mayChange(db) ? () => this.structure('new', { db, name: '' }) : null;
   }
 
-  /** Opens the form of a table, or renames or copies it. @param {'edit'|'new'|'rename'|'copy'} what @param {{db: string, name: string}} object */
+  /** Opens the form of a table, or renames or copies it. @param {'edit'|'new'|'rename'|'copy'} what @param {{db: string, name: string, column?: string}} object */
   structure(what, object) {
     if (this.mayChange(object.db)) this.act('structure', what, object);
   }

@@ -162,6 +162,7 @@ export class Sidebar {
   }
 
   #head() {
+    const focused = focusedIn(this.head);
     const refresh = iconButton('refresh', this.#db === null ? 'Refresh databases' : 'Refresh tables', () => { this.#catalogue.changes += 1; this.refresh(); });
     if (this.#db === null) {
       fill(this.head, h('h2', { id: 'sidebar-title', text: 'Databases' }), !this.#on.isReadOnly() && iconButton('plus', 'New database', () => this.#on.newDatabase()), refresh);
@@ -174,6 +175,8 @@ export class Sidebar {
       this.filter.placeholder = 'Filter tables';
     }
     this.filter.setAttribute('aria-label', this.filter.placeholder);
+    // The buttons are new ones.
+    if (focused) (queryAll(this.head, 'button').find((one) => focused.ariaLabel !== null && one.ariaLabel === focused.ariaLabel) ?? this.filter).focus();
     this.setTabDatabase(this.#tabDb);
     this.list.setAttribute('aria-label', this.#db === null ? 'Databases' : `Tables of ${this.#db}`);
     this.#render();
@@ -212,12 +215,17 @@ export class Sidebar {
     const pages = Math.max(1, Math.ceil(found.length / size));
     this.#page = Math.min(this.#page, pages - 1);
     const paged = found.slice(this.#page * size, (this.#page + 1) * size);
-    const focused = focusedIn(this.list)?.dataset.name ?? null;
+    const button = focusedIn(this.list);
+    const focused = query(button?.closest('.row') ?? this.note, '.row-main')?.dataset.name ?? null;
     const line = this.#db === null ? paged.findIndex(({ name }) => isSystem(name)) : -1;
     fill(this.list, paged.map((entry, i) => entryRow(entry, { current: this.#db !== null && entry.name === this.#selected, first: i > 0 && i === line })));
     this.#groups.filter(this.filter.value);
     this.#oneTabStop();
-    if (focused !== null) (this.#rows.find(({ dataset }) => dataset.name === focused) ?? this.#rows[0])?.focus();
+    if (focused !== null) {
+      const same = this.#rows.find(({ dataset }) => dataset.name === focused);
+      const more = same && button?.dataset.more !== undefined ? query(/** @type {HTMLElement} */ (same.parentElement), '[data-more]') : null;
+      (more ?? same ?? this.#rows[0] ?? this.filter).focus();
+    }
     this.#renderPager(found.length);
     this.#say(this.#emptyText(found.length));
   }

@@ -116,6 +116,9 @@ fn an_account_is_made_changed_and_dropped_and_no_password_is_kept() {
         mysql::Conn::new(options).is_ok()
     };
     assert!(sign_in("accounts_ann", SECRET));
+    // It is shown, and has the focus.
+    let shows = "eyes.first('.server-detail h3')?.innerText === 'accounts_ann@%' && document.activeElement.closest('.server-detail') !== null";
+    page.wait_for(shows);
     choose(&client, "accounts_ann@%");
     page.assert_accessible("an account");
     look_at(&client, "account", || {});
@@ -188,6 +191,7 @@ fn an_account_is_made_changed_and_dropped_and_no_password_is_kept() {
             .replace("UPDATE (b, a)", "UPDATE (`a`, `b`)")
             .replace("UPDATE (`b`, `a`)", "UPDATE (`a`, `b`)");
         assert!(told.contains(expected), "{expected} in {told}");
+        page.wait_for("document.activeElement.innerText === 'Grant …'");
     }
     // A table that is not there leads back to its field.
     page.click(".account-actions text=Grant …");
@@ -213,6 +217,7 @@ fn an_account_is_made_changed_and_dropped_and_no_password_is_kept() {
         "{}",
         grants("accounts_ann")
     );
+    page.wait_for("document.activeElement.closest('.server-detail') !== null");
     // A role.
     page.click(".server-tools text=New role …");
     field(&client, "user", "accounts_readers");
@@ -242,6 +247,7 @@ fn an_account_is_made_changed_and_dropped_and_no_password_is_kept() {
     shown(&client);
     page.fill(".structure-review input", "accounts_bob@localhost");
     run(&client);
+    page.wait_for("document.activeElement.closest('.server-detail') !== null");
     assert_eq!(
         server(
             "SELECT COUNT(*) FROM mysql.user WHERE User LIKE 'accounts\\_%' AND User <> 'accounts_readers'"

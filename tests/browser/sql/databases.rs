@@ -48,6 +48,38 @@ fn review(client: &Client) {
         .wait_for("eyes.first('.structure-review .structure-sql li')");
 }
 
+/// A select that is built again after each key would begin the search for its value again.
+#[test]
+fn a_character_set_is_chosen_by_typing_its_name() {
+    let client = Client::open("databases_typed", "");
+    let page = &client.page;
+    list(&client);
+    page.click(".sidebar-head [aria-label='New database']");
+    page.wait_for("eyes.first('dialog [data-field=name]')");
+    page.press("Tab");
+    let value = |name: &str| {
+        page.eval(&format!(
+            "document.querySelector('dialog [data-field={name}]').value"
+        ))
+    };
+    page.type_text("latin7");
+    assert_eq!(value("charset"), "latin7");
+    assert_eq!(page.eval("document.activeElement.dataset.field"), "charset");
+    assert_eq!(value("collation"), "latin7_general_ci");
+    page.press("Tab");
+    page.type_text("latin7_b");
+    assert_eq!(value("collation"), "latin7_bin");
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+    open_menu(&client, "databases_typed");
+    choose(&client, "Properties …");
+    page.wait_for("eyes.first('dialog [data-field=charset]')");
+    page.eval("document.querySelector('dialog [data-field=charset]').focus()");
+    page.type_text("utf8mb3");
+    let typed = value("charset");
+    assert!(typed == "utf8mb3" || typed == "utf8", "{typed}");
+}
+
 #[test]
 fn a_database_is_created_and_changed() {
     forget(&["databases_made"]);
@@ -76,6 +108,7 @@ fn a_database_is_created_and_changed() {
     field(&client, "name", "databases_made");
     agree(&client);
     page.wait_for("!document.querySelector('dialog') && eyes.first('.sidebar-db')?.innerText === 'databases_made'");
+    page.wait_for("document.activeElement.closest('#sidebar, .sidebar, aside') !== null");
     let is = "SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'databases_made'";
     assert_eq!(server(is), "latin1_swedish_ci");
     list_again(&client);

@@ -73,6 +73,8 @@ fn the_overview_lists_the_keys_and_dialogs_give_the_focus_back() {
         "Delete",
         "Alt",
         "Copy the selection",
+        "Structure of a table",
+        "Filter the columns",
     ] {
         assert!(overview.contains(part), "no {part} in {overview}");
     }

@@ -54,6 +54,8 @@ fn a_table_is_dropped_only_when_its_name_was_typed() {
     page.fill("dialog input", "notes");
     page.press("Enter");
     page.wait_for("!document.querySelector('.row-main[data-name=notes]')");
+    client.settle();
+    assert_eq!(page.eval("document.activeElement !== document.body"), true);
     assert!(!tables().contains(&"notes".to_owned()));
 }
 

@@ -87,6 +87,11 @@ fn a_name_or_comment_is_found_and_opened_where_it_is() {
         client.text(".column-found")
     );
     assert_eq!(client.editor(), "SELECT 1", "the editor is left alone");
+    // The form of the table goes to that column too.
+    page.click(".schema-head text=Edit structure");
+    page.wait_for("document.activeElement.getAttribute('aria-label') === 'Name of loyalty_points'");
+    page.click(".results-tab.active .tab-close, .results-tab:has([aria-selected=true]) .tab-close");
+    page.wait_for("!document.querySelector('.structure-form')");
 
     // The text is there again, to be replaced or used once more.
     page.press("Ctrl+k");

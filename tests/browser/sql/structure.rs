@@ -531,6 +531,37 @@ fn a_statement_that_waits_names_who_blocks_it_and_is_cancelled() {
     assert!(create_of("structure_wait", "customers").contains("COMMENT 'waits'"));
 }
 
+#[test]
+fn a_cancelled_statement_can_be_run_again() {
+    let client = on_form("structure_again", "customers");
+    let page = &client.page;
+    let server = Database::shared();
+    let mut holder = server.conn();
+    holder
+        .query_drop("BEGIN; SELECT * FROM structure_again.customers")
+        .unwrap();
+    page.click(&field("Remove born"));
+    review(&client);
+    page.expect_error("400");
+    for _ in 0..2 {
+        page.click(".structure-review .dialog-foot .button:last-child");
+        wait_until(TIMEOUT, "it waits", || {
+            server.running("ALTER TABLE `structure_again`") > 0
+        });
+        page.wait_for("eyes.first('.structure-sight')?.innerText.includes('onnection')");
+        page.click(".structure-review .dialog-foot text=Cancel");
+        page.wait_for("eyes.first('dialog .structure-told')?.innerText.includes('Cancelled')");
+        assert_eq!(focused(&client), "Cancel");
+        assert_eq!(
+            page.eval("[document.activeElement.disabled, eyes.first('.structure-status')?.innerText ?? '']"),
+            json!([false, ""])
+        );
+    }
+    holder.query_drop("ROLLBACK").unwrap();
+    run(&client);
+    assert!(!create_of("structure_again", "customers").contains("`born`"));
+}
+
 /// Without its connection nobody knows whether the statement was done: it is not run again by a press.
 #[test]
 fn a_lost_connection_is_told_and_nothing_runs_twice() {
@@ -652,6 +683,7 @@ fn a_table_is_created_renamed_and_copied() {
     run(&client);
     page.wait_for("eyes.first('.schema h2')?.innerText.endsWith('things')");
     assert!(create_of("structure_new", "things").contains("`label` varchar(255)"));
+    page.wait_for("document.activeElement.closest('.results') !== null");
 
     assert_eq!(
         page.eval("document.querySelector('.structure-form')"),
@@ -921,6 +953,198 @@ fn a_form_is_used_by_keyboard_alone() {
     page.press("Insert");
     page.press("Ctrl+Delete");
     page.wait_for("!eyes.first('.structure-count')");
+}
+
+/// A wide table is searched, and its headers stay in sight; tools of results are not offered.
+#[test]
+fn columns_are_filtered_and_their_headers_stay_in_sight() {
+    let columns: Vec<String> = (1..=60)
+        .map(|n| format!("column_{n} INT NULL COMMENT 'number {n}'"))
+        .collect();
+    let setup = format!(
+        "CREATE TABLE wide (id INT PRIMARY KEY, {}, price DECIMAL(7,3))",
+        columns.join(", ")
+    );
+    let client = Client::open("structure_filter", &setup);
+    let page = &client.page;
+    client.show_tables();
+    open_form(&client, "wide");
+    let tools = "eyes.all('.results-tools button').map((button) => button.dataset.tool)";
+    assert_eq!(page.eval(tools), json!(["search"]));
+    let shown = "eyes.all('.structure-columns .field-row [aria-label^=\"Name of \"]').map((field) => field.value)";
+    for (key, words, found) in [
+        ("F3", "number 55", "column_55"),
+        ("Ctrl+g", "decimal(7", "price"),
+        ("Ctrl+f", "MN_33", "column_33"),
+    ] {
+        page.press(key);
+        assert_eq!(focused(&client), "Filter columns", "{key}");
+        page.press("Ctrl+a");
+        page.type_text(words);
+        assert_eq!(page.eval("[...document.querySelectorAll('.structure-columns .field-row')].filter((row) => !row.hidden).length"), 1);
+        assert!(
+            client
+                .text(".structure-section h3")
+                .starts_with("Columns (1 of 62)")
+        );
+        page.press("Enter");
+        assert_eq!(focused(&client), format!("Name of {found}"));
+    }
+    page.press("Ctrl+f");
+    page.press("Escape");
+    assert_eq!(page.eval(&format!("{shown}.length > 1")), true);
+    page.eval("document.querySelector('[aria-label=\"Name of column_60\"]').focus()");
+    client.settle();
+    let top = "(([head, grid]) => Math.abs(head.top - grid.top) < 3)(['.structure-columns th.name-cell', '.structure-columns'].map((one) => document.querySelector(one).getBoundingClientRect()))";
+    assert_eq!(page.eval(top), true);
+    look(&client, "structure-filter");
+    // On a phone the header goes sideways with its column.
+    page.viewport(390, 844);
+    page.wait_for("innerWidth === 390");
+    page.eval("document.querySelector('.structure-columns').scrollLeft = 200");
+    client.settle();
+    let left = "(([head, cell]) => Math.abs(head.left - cell.left) < 2 && head.left >= 0)(['.structure-columns th.name-cell', '.structure-columns td.name-cell'].map((one) => document.querySelector(one).getBoundingClientRect()))";
+    assert_eq!(page.eval(left), true);
+    page.screenshot("structure-390-frozen");
+}
+
+#[test]
+fn the_focus_stays_in_the_form() {
+    let client = on_form("structure_focus", "customers");
+    let page = &client.page;
+    // It went from the sidebar into the first cell.
+    assert_eq!(focused(&client), "Name of id");
+    page.click(&row("orders"));
+    page.wait_for("eyes.first('.schema table')");
+    open_menu(&client, "customers");
+    choose(&client, "Edit structure …");
+    assert_eq!(focused(&client), "Name of id");
+    // Undo goes on, although the index that had the focus is gone.
+    put(&client, "Comment of city", "where");
+    tick(&client, &["score"]);
+    page.click(".structure-tools text=Index");
+    assert_eq!(client.text(".structure-count"), "2 changes");
+    page.press("Ctrl+z");
+    page.press("Ctrl+z");
+    assert_eq!(page.eval("eyes.first('.structure-count') === null"), true);
+    let inside = "document.activeElement.closest('.structure-form') !== null";
+    page.click(&field("Remove by_city"));
+    assert_eq!(focused(&client), "Restore by_city");
+    page.press("Ctrl+z");
+    assert_eq!(page.eval(inside), true);
+    // A new one leaves nothing behind; its neighbour has the focus.
+    page.click(".structure-section[aria-label=Indexes] text=Index");
+    page.press("Ctrl+Delete");
+    assert_eq!(page.eval(inside), true);
+    assert!(
+        focused(&client).starts_with("Name of "),
+        "{}",
+        focused(&client)
+    );
+    // The last column leads to the one before it.
+    page.click(&field("Name of changed"));
+    page.press("Ctrl+Delete");
+    assert_eq!(focused(&client), "Name of upper_name");
+    // Its keys work from the tab too.
+    page.eval("document.querySelector('.results-tab [aria-selected=true]').focus()");
+    page.press("Ctrl+z");
+    assert_eq!(page.eval("eyes.first('.structure-count') === null"), true);
+    page.press("Ctrl+Shift+z");
+    page.eval("document.activeElement.blur()");
+    page.press("Ctrl+s");
+    page.wait_for("eyes.first('dialog .structure-sql code')");
+    run(&client);
+    assert_eq!(page.eval(inside), true);
+}
+
+#[test]
+fn ticked_columns_are_used_once() {
+    let client = on_form("structure_ticks", "orders");
+    let page = &client.page;
+    for button in ["Index", "Unique", "Primary key"] {
+        tick(&client, &["customer_id"]);
+        page.click(&format!(".structure-tools text={button}"));
+        assert_eq!(
+            client
+                .page
+                .eval("eyes.first('.structure-chosen')?.innerText ?? ''"),
+            ""
+        );
+    }
+    page.click(".structure-tools text=Foreign key");
+    client.settle();
+    assert_eq!(
+        page.eval("document.querySelectorAll('[aria-label^=\"Referenced table of\"]').length"),
+        0
+    );
+}
+
+#[test]
+fn line_breaks_of_texts_are_kept() {
+    let client = Client::open(
+        "structure_breaks",
+        "CREATE TABLE t (id INT PRIMARY KEY COMMENT 'x\\ny', a INT COMMENT '⏎ sign', b VARCHAR(9) DEFAULT 'p\\nq', KEY k (a) COMMENT 'one\\ntwo') COMMENT 'first\\nsecond'",
+    );
+    let page = &client.page;
+    client.show_tables();
+    open_form(&client, "t");
+    let value = |label: &str| {
+        page.eval(&format!(
+            "document.querySelector({}).value",
+            json!(field(label))
+        ))
+    };
+    assert_eq!(value("Comment of id"), "x⏎y");
+    for label in ["Comment of id", "Comment of a", "Comment of k"] {
+        page.click(&field(label));
+        page.press("F2");
+        page.type_text("!");
+    }
+    page.click(".structure-section [data-option=COMMENT] input");
+    page.press("End");
+    page.type_text("!");
+    page.press("Tab");
+    review(&client);
+    run(&client);
+    let create = create_of("structure_breaks", "t");
+    for part in [
+        "COMMENT 'x\\ny!'",
+        "COMMENT '⏎ sign!'",
+        "COMMENT 'one\\ntwo!'",
+        "COMMENT='first\\nsecond!'",
+    ] {
+        let real = part.replace("\\n", "\n");
+        assert!(
+            create.contains(part) || create.contains(&real),
+            "no {part} in {create}"
+        );
+    }
+}
+
+#[test]
+fn typing_replaces_a_cell_that_is_not_edited() {
+    let client = on_form("structure_replace", "customers");
+    let page = &client.page;
+    let comment =
+        "document.querySelector('.structure-form [aria-label=\"Comment of name\"]').value";
+    page.click(&field("Comment of name"));
+    page.type_text("new");
+    assert_eq!(page.eval(comment), "new");
+    page.press("Escape");
+    assert_eq!(page.eval(comment), "as they call themselves");
+    page.type_text("other");
+    assert_eq!(page.eval(comment), "other");
+    page.press("Escape");
+    page.press("F2");
+    page.type_text("!");
+    assert_eq!(page.eval(comment), "as they call themselves!");
+    // Another click into it places the cursor.
+    page.press("Tab");
+    page.click(&field("Comment of name"));
+    page.click(&field("Comment of name"));
+    page.press("End");
+    page.type_text("?");
+    assert_eq!(page.eval(comment), "as they call themselves!?");
 }
 
 /// Name of the element that has the focus.

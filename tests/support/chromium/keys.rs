@@ -12,7 +12,7 @@ const MODIFIERS: [(&str, i64); 7] = [
 ];
 
 /// Keys that have names; the last column is what they type.
-const NAMED: [(&str, &str, i64, &str); 17] = [
+const NAMED: [(&str, &str, i64, &str); 19] = [
     ("Enter", "Enter", 13, "\r"),
     ("Tab", "Tab", 9, ""),
     ("Escape", "Escape", 27, ""),
@@ -29,6 +29,8 @@ const NAMED: [(&str, &str, i64, &str); 17] = [
     ("PageDown", "PageDown", 34, ""),
     ("ContextMenu", "ContextMenu", 93, ""),
     ("F1", "F1", 112, ""),
+    ("F2", "F2", 113, ""),
+    ("F3", "F3", 114, ""),
     ("F10", "F10", 121, ""),
 ];
 
