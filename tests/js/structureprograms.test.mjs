@@ -1,6 +1,8 @@
-import { alterEvent, asThen, createdBy, definerOf, grantsSql, inOrder, renaming, replacement, triggerOf } from '../../html/sql/objects/redefine.js';
-import { copyStatements, inDatabase, mentions, moveStatement, quotedText, viewsInOrder } from '../../html/sql/structure/copying.js';
+import { alterEvent, asThen, createdBy, accountIn, definerOf, enabling, grantsSql, inOrder, renaming, replacement, securityOf, triggerOf } from '../../html/sql/objects/redefine.js';
+import { copyStatements, inDatabase, mentions, moveStatement, quotedText, versioned, viewsInOrder } from '../../html/sql/structure/copying.js';
 import { createUser, grantSql, newPassword, privilegesAt, readGrant, revokeSql, setPassword } from '../../html/sql/structure/accountsql.js';
+import { lineDiff } from '../../html/sql/core/linediff.js';
+import { laidOut } from '../../html/sql/objects/layout.js';
 import { withoutSecrets } from '../../html/sql/core/secrets.js';
 import { NEW_KINDS, newTemplate } from '../../html/sql/objects/templates.js';
 import { assert, test } from './shim.mjs';
@@ -30,6 +32,41 @@ test('a trigger takes the place of the old one', () => {
   assert.equal(inOrder(later, 'd', order('a', 'c')), later);
   const own = sql.replace('ROW', 'ROW PRECEDES a');
   assert.equal(inOrder(own, 'd', order('a', 'c')), own);
+});
+
+test('tables with a history are named', () => {
+  const of = (name, text) => ({ kind: 'table', name, text });
+  assert.deepEqual(versioned([of('a', 'CREATE TABLE `a` (`id` int) ENGINE=InnoDB WITH SYSTEM VERSIONING'), of('b', "CREATE TABLE `b` (`id` int COMMENT 'WITH SYSTEM VERSIONING')"), of('c', 'CREATE TABLE `c` (`id` int WITHOUT SYSTEM VERSIONING)')]), ['a']);
+});
+
+test('definers and the privileges that an object runs with are compared', () => {
+  assert.deepEqual(['`a`@`%`', '"a"@"%"', "'a'@'%'", 'a', '', 'CURRENT_USER', 'CURRENT_USER()', '`a``b`@`h`'].map((text) => accountIn(text, 'me@h')), ['a@%', 'a@%', 'a@%', 'a@%', 'me@h', 'me@h', 'me@h', 'a`b@h']);
+  assert.deepEqual(['CREATE SQL SECURITY INVOKER VIEW v AS SELECT 1', 'CREATE VIEW v AS SELECT 1', "CREATE PROCEDURE p() COMMENT 'SQL SECURITY INVOKER' SELECT 1"].map(securityOf), ['INVOKER', 'DEFINER', 'DEFINER']);
+});
+
+test('lines that differ are told with those around them', () => {
+  const of = (before, after) => lineDiff(before, after).map(({ sign, text }) => sign + text).join('|');
+  assert.equal(of('a\nb\nc', 'a\nB\nc'), ' a|-b|+B| c');
+  assert.equal(of('1\n2\n3\n4\n5\nx', '1\n2\n3\n4\n5\nx\ny'), '…| 4| 5| x|+y');
+  assert.equal(of('a\nb\nc\nd', 'b\nc\nx\nd'), '-a| b| c|+x| d');
+  assert.equal(of('a', 'a'), '…');
+});
+
+test('views and events are laid out for editing, and only their white space', () => {
+  const view = "CREATE ALGORITHM=UNDEFINED DEFINER=`a`@`%` SQL SECURITY DEFINER VIEW `v` AS select `t`.`a` AS `a`,'from  where' AS `as`,`u`.`long_name` AS `long_name` from (`t` join `u` on(`t`.`id` = `u`.`id`)) where `t`.`a` > 1 group by `t`.`a`";
+  const done = laidOut(view, 'd');
+  assert.ok(/ AS\nselect[^]*\nfrom [^]*\nwhere [^]*\ngroup by /.test(done) && done.includes("'from  where'"), done);
+  const event = "CREATE DEFINER=`a`@`%` EVENT `e` ON SCHEDULE EVERY 1 DAY STARTS '2031-02-03 04:05:06' ON COMPLETION PRESERVE DISABLE ON SLAVE COMMENT 'ON  DO' DO DELETE FROM people WHERE id < 0";
+  assert.equal(laidOut(event, 'd'), "CREATE DEFINER=`a`@`%` EVENT `e`\nON SCHEDULE EVERY 1 DAY STARTS '2031-02-03 04:05:06'\nON COMPLETION PRESERVE\nDISABLE ON SLAVE\nCOMMENT 'ON  DO'\nDO\nDELETE FROM people WHERE id < 0");
+  const bare = (text) => text.replace(/\s+/g, '');
+  for (const sql of [view, event]) assert.equal(bare(laidOut(sql, 'd')), bare(sql));
+  const own = 'CREATE PROCEDURE p() SELECT 1 FROM t WHERE a = 1';
+  assert.equal(laidOut(own, 'd'), own);
+});
+
+test('an event is enabled as its definer made it', () => {
+  const { statements } = enabling({ kind: 'event', db: 'd', name: 'e' }, old('CREATE DEFINER=`a`@`%` EVENT `e` ON SCHEDULE EVERY 1 DAY DO SELECT 1'), true);
+  assert.equal(statements[1], 'ALTER DEFINER=`a`@`%` EVENT d.e ENABLE');
 });
 
 test('the old object is dropped only after the new text was tried', () => {

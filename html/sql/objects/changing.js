@@ -2,13 +2,16 @@
 import { announce, notify } from '../../common/announce.js';
 import { queryAll } from '../../common/dom.js';
 import { randomId } from '../workbench/store.js';
-import { call as called, openNewMenu, openObjectMenu } from './objectmenu.js';
-import { offerUnfinished as offered, renameObject, replaceExisting } from './replacing.js';
+import { call as called, isEnabled, openNewMenu, openObjectMenu } from './objectmenu.js';
+import { newTemplate } from './templates.js';
+import { createdBy } from './redefine.js';
+import { laidOut } from './layout.js';
+import { enableEvent, offerUnfinished as offered, renameObject, replaceExisting } from './replacing.js';
 
 /**
  * Parts of the page that panes and menus need.
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('../workbench/catalogue.js').Catalogue, info: ServerInfo, readOnly: boolean,
- *   drawState: (tab: import('../workbench/querytab.js').QueryTab) => void, active: import('../workbench/querytab.js').QueryTab, tabs: import('../workbench/querytab.js').QueryTab[], layout: import('../workbench/layout.js').Layout, sidebar: import('../workbench/sidebar.js').Sidebar,
+ *   drawState: (tab: import('../workbench/querytab.js').QueryTab) => void, tabChanged: (tab: import('../workbench/querytab.js').QueryTab) => void, active: import('../workbench/querytab.js').QueryTab, tabs: import('../workbench/querytab.js').QueryTab[], layout: import('../workbench/layout.js').Layout, sidebar: import('../workbench/sidebar.js').Sidebar,
  *   openSchema: (db: string, table: string) => void, openData: (db: string, table: string) => void, runTable: (db: string, table: string) => void, openImport: (place: {db: string, table?: string}) => Promise<boolean>,
  *   execution: import('../workbench/execution.js').Execution, openDump: (what: {db: string, tables?: string[]}) => void, browse: (db: string) => void,
  *   openPanes: () => void, useDatabase: (db: string) => void, fillInNew: (db: string, sql: string, name: string, run?: boolean) => void, dictionaryChanged: () => void,
@@ -19,10 +22,11 @@ import { offerUnfinished as offered, renameObject, replaceExisting } from './rep
 /** @typedef {{mariadb: boolean, open: (object: Named) => any, structure: (what: any, object: {db: string, name: string}) => void, mayChange: (db: string) => boolean}} Parts the panes and menus themselves */
 
 /** Parts of the page that a change needs. @param {Bench} bench @param {Parts} parts @returns {import('./replacing.js').Host} */
-function hostOf(bench, { mariadb }) {
+function hostOf(bench, parts) {
   return {
-    api: bench.api, mariadb, newId: randomId, notify, store: bench.workspace,
+    api: bench.api, mariadb: parts.mariadb, newId: randomId, notify, store: bench.workspace,
     keep: (db, sql, name) => bench.fillInNew(db, sql, name),
+    edit: (object, sql) => edit(bench, parts, object, sql),
     remember: ({ sql, ms, error }) => bench.remember(bench.active, { sql, ms, rows: null, error }),
     changed: () => {
       bench.catalogue.forget();
@@ -36,8 +40,13 @@ function hostOf(bench, { mariadb }) {
  * @param {Bench} bench @param {Parts} parts @param {import('../workbench/querytab.js').QueryTab} tab @param {import('../workbench/runner.js').Statement} statement
  */
 export async function replace(bench, parts, tab, statement) {
-  const say = (text, kind = 'bad') => { tab.showMessage({ text, kind, at: statement.start }); announce(text, kind === 'good' ? 'good' : 'bad'); };
-  const isReplaced = await replaceExisting(statement.sql, { ...hostOf(bench, parts), db: tab.db, say, fail: (message) => tab.showError(statement, message) });
+  const say = (text, kind = 'bad') => { tab.showMessage({ text, kind, at: kind === 'bad' ? statement.start : undefined }); announce(text, kind === 'good' ? 'good' : 'bad'); };
+  const created = createdBy(statement.sql, tab.db);
+  const isReplaced = await replaceExisting(statement.sql, {
+    ...hostOf(bench, parts), db: tab.db, say, base: typeof tab.edits === 'object' ? tab.edits : null,
+    opened: (text) => { if (tab.edits && created) tab.edits = text === null ? true : { kind: created.kind, db: created.db, name: created.name, text }; bench.tabChanged(tab); },
+    fail: (message) => tab.showError(statement, message),
+  });
   if (!isReplaced) return isReplaced === false;
   tab.editor.mark([]);
   tab.summary = 'Done';
@@ -53,6 +62,7 @@ export const offerUnfinished = (bench, parts) => offered(hostOf(bench, parts));
 export async function change(bench, parts, object, what) {
   const { kind, db, name } = object;
   if (kind === 'database') return database(bench, parts, what, name);
+  if (what === 'enable' || what === 'disable') return enableEvent(/** @type {any} */ (object), what === 'enable', hostOf(bench, parts));
   const to = await renameObject(/** @type {any} */ (object), hostOf(bench, parts));
   if (!to) return undefined;
   const pane = kind === 'view' ? 'schema' : kind;
@@ -88,30 +98,37 @@ function menuHost(bench, parts) {
 }
 
 /** Opens the menu of an object at a button. @param {Bench} bench @param {Parts} parts @param {HTMLElement} button @param {Named} object */
-export function menu(bench, parts, button, object) {
+export async function menu(bench, parts, button, object) {
+  const enabled = object.kind === 'event' && await isEnabled(bench.api, object).catch(() => false);
   // The list may have been drawn afresh meanwhile.
   const at = button.isConnected ? button : bench.sidebar.entryOf(object);
-  if (at) openObjectMenu(at, object, menuHost(bench, parts));
+  if (at) openObjectMenu(at, { ...object, enabled }, menuHost(bench, parts));
 }
 
 /** Calls a routine, or fills its call in. @param {Bench} bench @param {Parts} parts @param {Named} object @param {boolean} run */
 export const call = (bench, parts, object, run) => called(object, menuHost(bench, parts), run);
 
 /** The text of an object in a tab; where it may be changed, running it replaces the object. @param {Bench} bench @param {Parts} parts @param {Named} object @param {string} sql */
-export function edit(bench, parts, { db, name }, sql) {
-  bench.fillInNew(db, sql, name);
-  if (bench.active.editor.text === sql) bench.active.edits = parts.mayChange(db);
+export function edit(bench, parts, { kind, db, name }, sql) {
+  const shown = laidOut(sql, db);
+  bench.fillInNew(db, shown, name);
+  if (bench.active.editor.text !== shown || !parts.mayChange(db)) return;
+  bench.active.edits = { kind: /** @type {any} */ (kind), db, name, text: sql };
+  bench.tabChanged(bench.active);
 }
 
 /** Opens the menu of what can be created in a group of the sidebar. @param {Bench} bench @param {Parts} parts @param {HTMLElement} button @param {string} db @param {string} group */
 export async function menuNew(bench, parts, button, db, group) {
-  const kinds = { routines: ['procedure', 'function'], triggers: ['trigger'], events: ['event'] }[group] ?? [];
+  const kinds = { tables: ['table', 'view'], routines: ['procedure', 'function'], triggers: ['trigger'], events: ['event'] }[group] ?? [];
   /** @type {any[]} */
   const tables = group === 'triggers' ? await bench.catalogue.tables(db).catch(() => []) : [];
   // The list may have been drawn afresh meanwhile.
-  const at = button.isConnected ? button : /** @type {HTMLElement|null} */ (document.querySelector(`.group-new[data-fresh="${group}"]`));
+  const at = button.isConnected ? button : /** @type {HTMLElement|null} */ (document.querySelector(`[data-fresh="${group}"]`));
   if (at) openNewMenu(at, db, kinds, tables.find(({ kind }) => kind === 'table')?.name ?? 'my_table', menuHost(bench, parts));
 }
+
+/** Begins a new table or view. @param {Bench} bench @param {Parts} parts @param {string} db @param {'table'|'view'} kind */
+export const fresh = (bench, parts, db, kind) => (kind === 'table' ? parts.structure('new', { db, name: '' }) : bench.fillInNew(db, newTemplate('view', db), 'new view'));
 
 /** Opens the form of a table, or renames or copies it. @param {Bench} bench @param {Parts} parts @param {'edit'|'new'|'rename'|'copy'} what @param {{db: string, name: string}} object */
 export async function structure(bench, { mariadb }, what, object) {

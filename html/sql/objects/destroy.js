@@ -8,7 +8,7 @@ import { openDialog } from '../../common/dialog.js';
 import { ask, askRows, textOf } from '../ask.js';
 import { consequence, dropSql, truncateSql } from './kinds.js';
 import { highlighted } from './parts.js';
-import { referencesTo } from './tablefacts.js';
+import { referencesTo, usesOf } from './tablefacts.js';
 
 /** @typedef {{api: import('./privileges.js').Api, mariadb: boolean, queryId: string}} Deps `queryId`: by which the statement can be cancelled */
 
@@ -26,7 +26,9 @@ export async function destroy(what, object, deps) {
   const more = h('ul', { class: 'consequences', 'aria-live': 'polite' });
   const status = h('p', { class: 'destroy-status', role: 'status' });
   const verb = what === 'drop' ? 'Drop' : 'Truncate';
-  foreignKeys(object, deps).then((lines) => fill(more, lines.map((text) => h('li', { text }))), (error) => fill(more, h('li', { text: `Could not check foreign keys: ${error.message}` })));
+  const say = (lines) => more.append(...lines.map((text) => h('li', { text })));
+  foreignKeys(object, deps).then(say, (error) => say([`Could not check foreign keys: ${error.message}`]));
+  if (what === 'drop' && (kind === 'table' || kind === 'view')) usesOf({ ...deps, db: object.db, table: name }).then(say, (error) => say([`Could not check what uses it: ${error.message}`]));
   return await openDialog({
     title: `${verb} ${kind} ${name}`,
     body: [

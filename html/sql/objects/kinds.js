@@ -6,7 +6,7 @@
 import { quoteIdentifier } from '../core/identifiers.js';
 
 /** @typedef {'database'|'table'|'view'|'sequence'|'procedure'|'function'|'package'|'package body'|'trigger'|'event'} Kind */
-/** @typedef {{kind: Kind, db: string, name: string, on?: string, system?: boolean}} Named `on`: the table of a trigger; `system`: a database of the server's own */
+/** @typedef {{kind: Kind, db: string, name: string, on?: string, system?: boolean, enabled?: boolean}} Named `on`: the table of a trigger; `enabled`: of an event, in its menu; `system`: a database of the server's own */
 
 /** Name of a kind in panes and menus. @param {Kind} kind */
 export const titleOf = (kind) => kind[0].toUpperCase() + kind.slice(1);

@@ -6,7 +6,7 @@
 import { h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { openMenu } from '../../common/menu.js';
-import { ask } from '../ask.js';
+import { ask, askRows, textOf } from '../ask.js';
 import { isSystem } from '../core/entries.js';
 import { destroy } from './destroy.js';
 import { countSql, createDenied, createText, dropSql, qualified, showCreateSql, truncateSql } from './kinds.js';
@@ -59,6 +59,7 @@ function programs(object, host) {
   if (kind === 'table') return [fresh('trigger', name)];
   return [
     ...(PROGRAMS.has(kind) ? [{ label: 'Edit', icon: 'edit', run: () => edit(object, host) }] : []),
+    ...(kind === 'event' ? [change(object.enabled ? 'disable' : 'enable', object.enabled ? 'Disable …' : 'Enable …', object.enabled ? 'stop' : 'play')] : []),
     ...(RENAMED.has(kind) ? [change('rename', 'Rename …', 'edit')] : []),
   ];
 }
@@ -72,9 +73,15 @@ function edit(object, host) {
   });
 }
 
+/** True if an event runs; asked for its menu. @param {Host['api']} api @param {Named} object */
+export async function isEnabled(api, { db, name }) {
+  const [row] = await askRows(api, { sql: `SELECT STATUS AS status FROM information_schema.EVENTS WHERE EVENT_SCHEMA = ${textOf(db)} AND EVENT_NAME = ${textOf(name)}` });
+  return row?.status === 'ENABLED';
+}
+
 /** Opens the menu of what can be created in a database. @param {HTMLElement} button @param {string} db @param {string[]} kinds @param {string} table of a trigger @param {Host} host */
 export function openNewMenu(button, db, kinds, table, host) {
-  openMenu(button, kinds.map((one) => ({ label: `New ${one} …`, icon: one === 'procedure' ? 'function' : one, run: () => host.fillIn(db, newTemplate(one, db, table), `new ${one}`) })));
+  openMenu(button, kinds.map((one) => ({ label: `New ${one} …`, icon: one === 'procedure' ? 'function' : one, run: () => (one === 'table' ? host.structure('new', { db, name: '' }) : host.fillIn(db, newTemplate(one, db, table), `new ${one}`)) })));
 }
 
 const hasRows = ({ kind }) => kind === 'table' || kind === 'view';
@@ -157,7 +164,7 @@ function told({ notify }, act) {
 
 function showCreate(object, host) {
   return told(host, async () => {
-    const sql = createText(await ask(host.api, { sql: showCreateSql(object) }));
+    const sql = createText(await ask(host.api, { sql: showCreateSql(object), db: object.kind === 'database' ? '' : object.db }));
     const body = h('div', { class: 'schema-in-dialog' }, sqlText('CREATE statement', sql, host.notify), sql ? null : note(createDenied(object.kind), 'warn'));
     const edit = sql ? [{ label: 'Open in a new tab', value: 'edit' }] : [];
     const chosen = await openDialog({ title: `${object.kind} ${object.name}`, wide: true, body, actions: [...edit, { label: 'Close', value: '', kind: 'primary' }] });

@@ -43,7 +43,7 @@ async function load(host, object, options) {
   const { api } = options;
   // Each part is shown as far as the account may see it.
   const [made, known, parameters, scheduler] = await Promise.all([
-    settled(ask(api, { sql: showCreateSql(object) })), settled(askFacts(api, object)), settled(isRoutine(object) ? parametersOf(api, object) : Promise.resolve(null)),
+    settled(ask(api, { sql: showCreateSql(object), db: object.db })), settled(askFacts(api, object)), settled(isRoutine(object) ? parametersOf(api, object) : Promise.resolve(null)),
     settled(object.kind === 'event' ? ask(api, { sql: 'SELECT @@GLOBAL.event_scheduler' }) : Promise.resolve(null)),
   ]);
   const sql = made.value ? createText(made.value) : null;

@@ -22,8 +22,9 @@ import { dropSql, qualified } from './kinds.js';
  * @property {string} zone the time zone of an event
  * @property {{of: string, before: string, after: string}|null} order of a trigger: `of` its table, time and event; the triggers before and after it
  * @property {string[]} grants statements that grant again what was granted on it alone
+ * @property {string[]} [grantors] accounts that granted it
  */
-/** @typedef {{statements: string[], restoring: string[], made: string[]}} Plan `made`: names that exist only in between */
+/** @typedef {{statements: string[], restoring: string[], made: string[], makes: number}} Plan `made`: names that exist only in between; `makes`: statements after which the new object is there */
 
 /** Kinds that MariaDB takes `OR REPLACE` for, and every server for a view. */
 const REPLACEABLE = new Set(['view', 'procedure', 'function', 'package', 'package body', 'trigger', 'event']);
@@ -103,6 +104,20 @@ export function definerOf(sql) {
   return sql.slice(list[at + 2].start, list[end - 1].end);
 }
 
+/** An account without quotes, to be compared; where none is named, the own one. @param {string} text @param {string} own */
+export function accountIn(text, own) {
+  const [, user = '', host = '%'] = /^(`(?:[^`]|``)*`|'(?:[^']|'')*'|"(?:[^"]|"")*"|[^\s@]+)\s*(?:@\s*(.+))?$/s.exec(text.trim()) ?? [];
+  const bare = (name) => (/^[`'"]/.test(name) ? name.slice(1, -1).replaceAll(name[0] + name[0], name[0]) : name);
+  return !user || /^CURRENT_USER(?:\(\))?$/i.test(user) ? own : `${bare(user)}@${bare(host)}`;
+}
+
+/** With whose privileges an object runs. @param {string} sql */
+export function securityOf(sql) {
+  const list = significant(sql);
+  const at = list.findIndex(({ upper }, i) => upper === 'SECURITY' && list[i - 1].upper === 'SQL');
+  return list[at + 1]?.upper === 'INVOKER' && at > 0 ? 'INVOKER' : 'DEFINER';
+}
+
 /**
  * The table of a trigger with its time and event, and where an order may be named.
  * @param {string} sql @param {string} db
@@ -144,6 +159,12 @@ export function alterEvent(sql, db, old) {
   return body < 0 ? `${head}${sql.slice(created.end)}` : `${head}${sql.slice(created.end, list[body].start)}${comment}${sql.slice(list[body].start)}`;
 }
 
+/** The statements that let an event run, or not; its definer and SQL mode stay. @param {Program} object @param {Old} old @param {boolean} enabled @returns {Plan} */
+export function enabling(object, old, enabled) {
+  const definer = definerOf(old.text);
+  return { statements: [asThen(old), `ALTER ${definer ? `DEFINER=${definer} ` : ''}EVENT ${qualified(/** @type {any} */ (object))} ${enabled ? 'ENABLE' : 'DISABLE'}`], restoring: [], made: [], makes: 2 };
+}
+
 /** The statement that sets the session, so that an object is made as the old one was. @param {Old} old */
 export function asThen({ mode, collation, zone }) {
   const of = (name, value) => (value ? [`SESSION ${name} = '${value.replaceAll("'", "''")}'`] : []);
@@ -163,19 +184,19 @@ export function replacement(object, sql, old, trial, mariadb) {
   const { kind, db } = object;
   const set = asThen(old);
   const text = kind === 'trigger' ? inOrder(sql, db, old.order) : sql;
-  if (kind === 'event') return { statements: [set, alterEvent(sql, db, old.text)], restoring: [], made: [] };
-  if (mariadb || kind === 'view') return { statements: [set, editText(object, text, mariadb)], restoring: [], made: [] };
+  if (kind === 'event') return { statements: [set, alterEvent(sql, db, old.text)], restoring: [], made: [], makes: 2 };
+  if (mariadb || kind === 'view') return { statements: [set, editText(object, text, mariadb)], restoring: [], made: [], makes: 2 };
   const created = createdBy(sql, db);
   const of = { ...object, name: trial };
   const tried = created ? [renamed(sql, created, trial), dropSql(/** @type {any} */ (of))] : [];
   const steps = [...tried, dropSql(/** @type {any} */ (object)), text];
   const back = kind === 'trigger' ? inOrder(old.text, db, old.order) : old.text;
   const restoring = [back, ...old.grants];
-  if (kind !== 'trigger') return { statements: [set, ...steps, ...old.grants], restoring, made: [trial] };
+  if (kind !== 'trigger') return { statements: [set, ...steps, ...old.grants], restoring, made: [trial], makes: 1 + steps.length };
   const tables = [triggerOf(old.text, db), triggerOf(sql, db)].filter((one) => one !== null);
   const locks = [...new Set(tables.map(lockOf))];
   const lock = locks.length > 1 ? `LOCK TABLES ${tables.map((one) => `${quoteName(one.db)}.${quoteName(one.table)} WRITE`).join(', ')}` : locks[0];
-  return { statements: [set, lock, ...steps, 'UNLOCK TABLES'], restoring: [...restoring, 'UNLOCK TABLES'], made: [trial] };
+  return { statements: [set, lock, ...steps, 'UNLOCK TABLES'], restoring: [...restoring, 'UNLOCK TABLES'], made: [trial], makes: 2 + steps.length };
 }
 
 /**
@@ -187,15 +208,15 @@ export function renaming(object, to, old, revokes = []) {
   const { kind, db, name } = object;
   const [from, next] = [qualified(/** @type {any} */ (object)), qualified(/** @type {any} */ ({ ...object, name: to }))];
   const { grants } = old;
-  if (kind === 'view') return { statements: [`RENAME TABLE ${from} TO ${next}`, ...grants, ...revokes], restoring: [`RENAME TABLE ${next} TO ${from}`], made: [] };
+  if (kind === 'view') return { statements: [`RENAME TABLE ${from} TO ${next}`, ...grants, ...revokes], restoring: [`RENAME TABLE ${next} TO ${from}`], made: [], makes: 1 };
   const definer = definerOf(old.text);
-  if (kind === 'event') return { statements: [asThen(old), `ALTER ${definer ? `DEFINER=${definer} ` : ''}EVENT ${from} RENAME TO ${next}`], restoring: [], made: [] };
+  if (kind === 'event') return { statements: [asThen(old), `ALTER ${definer ? `DEFINER=${definer} ` : ''}EVENT ${from} RENAME TO ${next}`], restoring: [], made: [], makes: 2 };
   const created = createdBy(old.text, db);
   const text = created ? renamed(old.text, created, to) : old.text;
   const drop = dropSql(/** @type {any} */ (object));
   const restoring = [dropSql(/** @type {any} */ ({ ...object, name: to }))];
-  if (kind !== 'trigger') return { statements: [asThen(old), text, ...grants, drop], restoring, made: [to] };
+  if (kind !== 'trigger') return { statements: [asThen(old), text, ...grants, drop], restoring, made: [to], makes: 2 };
   const trigger = triggerOf(old.text, db);
   const ordered = inOrder(text, db, old.order && { ...old.order, before: name });
-  return { statements: [asThen(old), trigger ? lockOf(trigger) : '', ordered, drop, 'UNLOCK TABLES'].filter(Boolean), restoring: [...restoring, 'UNLOCK TABLES'], made: [to] };
+  return { statements: [asThen(old), trigger ? lockOf(trigger) : '', ordered, drop, 'UNLOCK TABLES'].filter(Boolean), restoring: [...restoring, 'UNLOCK TABLES'], made: [to], makes: trigger ? 3 : 2 };
 }

@@ -7,12 +7,15 @@
 import { h } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
 import { askRows, textOf } from '../ask.js';
+import { quoteName } from '../core/format.js';
 import { code, note, row, section, table } from './parts.js';
 import { ownGrants, reach } from './privileges.js';
 
 /** @typedef {import('./privileges.js').Api} Api */
 /** @typedef {{api: Api, db: string, table: string, mariadb: boolean, jump: (db: string, table: string) => void, open: (trigger: string) => void}} Of */
 
+/** Objects that are named one by one. */
+const MOST_NAMED = 12;
 /** ER_UNKNOWN_TABLE: the server is too old to have such a list, and so to have what it would hold. */
 const UNKNOWN_TABLE = 1109;
 
@@ -43,6 +46,26 @@ export function referencesTo({ api, db, table: name, mariadb }, everywhere = !ma
     + ' GROUP_CONCAT(k.REFERENCED_COLUMN_NAME ORDER BY k.ORDINAL_POSITION SEPARATOR \', \') AS to_columns FROM information_schema.KEY_COLUMN_USAGE k'
     + ` WHERE k.REFERENCED_TABLE_SCHEMA = ${textOf(db)} AND k.REFERENCED_TABLE_NAME = ${textOf(name)}${everywhere ? '' : ` AND k.TABLE_SCHEMA = ${textOf(db)}`}`
     + ' GROUP BY k.TABLE_SCHEMA, k.TABLE_NAME, k.CONSTRAINT_NAME ORDER BY 1, 2, 3' });
+}
+
+/** Views, routines, triggers and events that use a table, as sentences. @param {{api: Api, db: string, table: string, mariadb: boolean}} of @returns {Promise<string[]>} */
+export async function usesOf({ api, db: inside, table: name, mariadb }) {
+  const [db, table] = [textOf(inside), textOf(name)];
+  const list = (sql) => askRows(api, { sql: `${sql} ORDER BY 1 LIMIT 200` });
+  const qualified = (schema, column) => `IF(${schema} = ${db}, ${column}, CONCAT(${schema}, '.', ${column})) AS name`;
+  const naming = (column) => `LOCATE(${table}, ${column}) > 0`;
+  const views = mariadb
+    // Definitions have each name in backquotes.
+    ? list(`SELECT ${qualified('TABLE_SCHEMA', 'TABLE_NAME')} FROM information_schema.VIEWS WHERE LOCATE(${textOf(`${quoteName(inside)}.${quoteName(name)}`)}, VIEW_DEFINITION) > 0`)
+    : list(`SELECT DISTINCT ${qualified('VIEW_SCHEMA', 'VIEW_NAME')} FROM information_schema.VIEW_TABLE_USAGE WHERE TABLE_SCHEMA = ${db} AND TABLE_NAME = ${table}`);
+  const [used, triggers, routines, events] = await Promise.all([
+    views, list(`SELECT TRIGGER_NAME AS name FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = ${db} AND EVENT_OBJECT_TABLE <> ${table} AND ${naming('ACTION_STATEMENT')}`),
+    list(`SELECT ROUTINE_NAME AS name FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ${db} AND ${naming('ROUTINE_DEFINITION')}`),
+    list(`SELECT EVENT_NAME AS name FROM information_schema.EVENTS WHERE EVENT_SCHEMA = ${db} AND ${naming('EVENT_DEFINITION')}`),
+  ]);
+  const names = (found) => `${found.slice(0, MOST_NAMED).map((one) => one.name).join(', ')}${found.length > MOST_NAMED ? ` and ${found.length - MOST_NAMED} more` : ''}`;
+  const others = Object.entries({ triggers, routines, events }).flatMap(([what, found]) => (found.length ? [`${what} ${names(found)}`] : []));
+  return [used.length ? `Views that use it will fail: ${names(used)}.` : '', others.length ? `Its name is in the text of these, which may fail: ${others.join('; ')}.` : ''].filter(Boolean);
 }
 
 async function referencing(of) {

@@ -15,6 +15,7 @@ import { fill, h, icon, iconButton } from '../../common/dom.js';
  * @property {() => boolean} mayChangeAccounts
  * @property {(outcome: {sql: string, ms: number, error: string}) => void} remember
  * @property {() => string} user
+ * @property {() => string} [database] the one that is looked at
  * @property {(db: string) => void} browse
  * @property {(db: string, table: string) => void} openSchema
  * @property {(sql: string, title: string) => void} fillIn

@@ -90,6 +90,9 @@ export const createAccount = (host) => told(host, async () => {
     }, { user: '', host: '%', plugin: server.first, password: '', seen: false });
 });
 
+/** Names of a database that are offered at most. */
+const MOST_NAMES = 20_000;
+
 /** Numbers of the server's errors by the field that they are about. */
 const FIELDS = { 1396: 'user', 1819: 'password', 1372: 'password', 1470: 'user', 1524: 'plugin' };
 const faultOf = ({ error }) => (error ? { field: FIELDS[error.errno], text: errorWithoutSecrets(error.statement, withoutSecrets(error.statement), error.message) ?? '' } : null);
@@ -166,35 +169,73 @@ export const changeRoles = (account, has, host) => told(host, async () => {
 
 const LEVELS = [{ value: 'server', label: 'Whole server' }, { value: 'database', label: 'Database' }, { value: 'table', label: 'Table or view' }, { value: 'column', label: 'Columns' }, { value: 'procedure', label: 'Procedure' }, { value: 'function', label: 'Function' }];
 
+/** Names of a database that privileges can be granted on, each list asked for once. @param {Host} host */
+function namesOf({ api }) {
+  /** @type {Map<string, Promise<string[]>>} */ const known = new Map();
+  const once = (sql) => {
+    const asked = known.get(sql) ?? askRows(api, { sql, limit: MOST_NAMES }).then((rows) => rows.map(({ name }) => String(name)));
+    known.set(sql, asked);
+    asked.catch(() => known.delete(sql));
+    return asked;
+  };
+  return {
+    /** @param {string} level @param {string} db */
+    objects: (level, db) => once(level === 'procedure' || level === 'function'
+      ? `SELECT ROUTINE_NAME AS name FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ${textOf(db)} AND ROUTINE_TYPE = '${level.toUpperCase()}' ORDER BY 1`
+      : `SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = ${textOf(db)} ORDER BY 1`),
+    /** @param {string} db @param {string} table */
+    columns: (db, table) => once(`SELECT COLUMN_NAME AS name FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ${textOf(db)} AND TABLE_NAME = ${textOf(table)} ORDER BY ORDINAL_POSITION`),
+  };
+}
+
+const parted = (columns) => String(columns).split(',').map((one) => one.trim()).filter(Boolean);
+const has = (list, name) => list.some((one) => one.toLowerCase() === name.toLowerCase());
+
+/** A name that the server does not have; a list that is cut off or cannot be read refuses nothing. @param {ReturnType<typeof namesOf>} names @param {import('./form.js').Values} values */
+async function unknownName(names, { level, db, name, columns }) {
+  const table = String(name).trim();
+  const objects = await names.objects(level, db).catch(() => []);
+  const what = level === 'procedure' || level === 'function' ? level : 'table or view';
+  if (objects.length < MOST_NAMES && !has(objects, table)) return { field: 'name', text: `${db} has no ${what} ${table} that this account sees.` };
+  if (level !== 'column') return null;
+  const known = await names.columns(db, table).catch(() => []);
+  const wrong = known.length ? parted(columns).filter((one) => !has(known, one)) : [];
+  return wrong.length ? { field: 'columns', text: `${table} has no column ${wrong.join(', ')}.` } : null;
+}
+
 /** @param {Listed} account @param {Host} host */
 export const grant = (account, host) => told(host, async () => {
   const { api } = host;
   const [known, databases] = await Promise.all([askRows(api, { sql: 'SHOW PRIVILEGES' }), api.databases()]);
   const server = { mariadb: host.mariadb(), isPlain: false };
+  const names = namesOf(host);
+  const current = host.database?.() ?? '';
   await untilMade(
     (values, fault) => form({
       title: `Grant to ${account.name}`, values, fault,
       fields: ({ level }) => [
         { name: 'level', label: 'On', type: 'select', options: LEVELS },
         ...(level === 'server' ? [] : [{ name: 'db', label: 'Database', type: /** @type {const} */ ('select'), options: databases }]),
-        ...(['server', 'database'].includes(level) ? [] : [{ name: 'name', label: level === 'procedure' || level === 'function' ? 'Name' : 'Table or view', maxLength: 64 }]),
-        ...(level === 'column' ? [{ name: 'columns', label: 'Columns', hint: 'Names, separated by commas.' }] : []),
+        ...(['server', 'database'].includes(level) ? [] : [{ name: 'name', label: level === 'procedure' || level === 'function' ? 'Name' : 'Table or view', maxLength: 64, list: (now) => names.objects(now.level, now.db) }]),
+        ...(level === 'column' ? [{ name: 'columns', label: 'Columns', hint: 'Names, separated by commas.', several: true, list: (now) => names.columns(now.db, String(now.name).trim()) }] : []),
         { name: 'privileges', label: 'Privileges', type: 'checks', options: privilegesAt(/** @type {any} */ (known), level) },
         { name: 'grantable', label: 'May grant them to others', type: 'check' },
       ],
       changed: (now, name) => (name === 'level' ? { ...now, privileges: now.privileges.filter((one) => privilegesAt(/** @type {any} */ (known), now.level).includes(one)) } : now),
-      check: ({ level, db, name, columns, privileges, grantable }) => {
+      check: (entered) => {
+        const { level, db, name, columns, privileges, grantable } = entered;
         if (level !== 'server' && !db) return { field: 'db', text: 'Choose a database.' };
         if (!['server', 'database'].includes(level) && !name) return { field: 'name', text: 'Enter the name.' };
         if (level === 'column' && !columns) return { field: 'columns', text: 'Enter the columns.' };
-        return !privileges.length && !grantable ? { field: 'privileges', text: 'Choose privileges.' } : null;
+        if (!privileges.length && !grantable) return { field: 'privileges', text: 'Choose privileges.' };
+        return ['server', 'database'].includes(level) ? null : unknownName(names, entered);
       },
     }),
     async ({ level, db, name, columns, privileges, grantable }) => {
-      const place = { level, db, name: String(name).trim(), columns: String(columns).split(',').map((one) => one.trim()).filter(Boolean) };
+      const place = { level, db, name: String(name).trim(), columns: parted(columns) };
       const end = await reviewed(host, { title: `Grant to ${account.name}`, statements: [grantSql(account, place, privileges.length ? privileges : ['USAGE'], grantable, server)], action: 'Grant', notes: level === 'server' ? ['This is for all databases, also those created later.'] : [] });
       return { end, done: end.done === 1, fault: end.error ? { field: { 1146: 'name', 1305: 'name', 1054: 'columns', 1049: 'db' }[end.error.errno], text: end.error.message } : null };
-    }, { level: 'database', db: databases.find((one) => !['information_schema', 'mysql', 'performance_schema', 'sys'].includes(one)) ?? databases[0] ?? '', name: '', columns: '', privileges: [], grantable: false });
+    }, { level: 'database', db: databases.find((one) => one === current) ?? databases.find((one) => !['information_schema', 'mysql', 'performance_schema', 'sys'].includes(one)) ?? databases[0] ?? '', name: '', columns: '', privileges: [], grantable: false });
 });
 
 /** Revokes parts of a line of SHOW GRANTS. @param {Listed} account @param {string} line @param {Host} host */

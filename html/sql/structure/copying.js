@@ -31,6 +31,9 @@ export function inDatabase(sql, from, to, end = Infinity) {
   return text + sql.slice(at);
 }
 
+/** Tables whose history a copy does not have. @param {Part[]} parts @returns {string[]} */
+export const versioned = (parts) => parts.filter(({ kind, text }) => kind === 'table' && significant(text).some(({ upper }, i, list) => upper === 'VERSIONING' && list[i - 1]?.upper === 'SYSTEM' && list[i - 2]?.upper === 'WITH')).map(({ name }) => name);
+
 /** Views in an order in which each comes after those that it reads. @param {Part[]} views @returns {Part[]} */
 export function viewsInOrder(views) {
   const names = new Map(views.map((view) => [view.name.toLowerCase(), view]));

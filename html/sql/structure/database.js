@@ -8,7 +8,7 @@ import { loadStyle } from '../../common/dom.js';
 import { quoteName } from '../core/format.js';
 import { ask, askRows, textOf } from '../ask.js';
 import { createText, showCreateSql } from '../objects/kinds.js';
-import { copyStatements, mentions, moveStatement, quotedText } from './copying.js';
+import { copyStatements, mentions, moveStatement, quotedText, versioned } from './copying.js';
 import { form, untilMade } from './form.js';
 import { review } from './review.js';
 
@@ -170,6 +170,7 @@ export const copy = (name, host) => told(async () => {
   const { parts, unread } = await readParts(host, name, content);
   if (unread.length) throw new Error(`${name} cannot be copied whole: this account cannot read ${unread.slice(0, 5).join(', ')}${unread.length > 5 ? ` and ${unread.length - 5} more` : ''}.`);
   const naming = parts.filter(({ kind, text }) => !['table', 'sequence', 'view'].includes(kind) && mentions(text, name)).map((one) => `${one.kind} ${one.name}`);
+  const historic = versioned(parts);
   const made = await untilMade(
     (values, fault) => form({
       title: `Copy database ${name}`, values, fault, check: (now) => named(now) ?? (now.name === name ? { field: 'name', text: 'Enter another name.' } : null),
@@ -180,6 +181,7 @@ export const copy = (name, host) => told(async () => {
       const statements = copyStatements({ from: name, to, create, parts, rows });
       const end = await review({
         ...options(host), title: `Copy database ${name} to ${to}`, statements, action: 'Copy',
+        losses: historic.length ? [`The history of these system-versioned tables is not copied, only the rows of now: ${historic.join(', ')}. Do not drop ${name} if you need it.`] : [],
         notes: [
           'Privileges are not copied.', counted(parts, 'event') ? 'Events are copied disabled, so that they do not run twice.' : '', rows && parts.length ? 'Each table is copied by itself: rows that are written meanwhile may be in one table of the copy and not in another.' : '',
           naming.length ? `These name ${name} in their text, and go on using it: ${naming.slice(0, 10).join(', ')}${naming.length > 10 ? ` and ${naming.length - 10} more` : ''}.` : '', `If it stops in the middle, drop ${to}; ${name} is only read.`,

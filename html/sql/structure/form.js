@@ -3,7 +3,7 @@
  * @module
  */
 
-import { h } from '../../common/dom.js';
+import { fill, h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 
 /**
@@ -12,6 +12,8 @@ import { openDialog } from '../../common/dialog.js';
  * @property {string} label
  * @property {'text'|'select'|'password'|'check'|'checks'} [type] `checks`: several of the options
  * @property {(string|{value: string, label: string})[]} [options] of a select
+ * @property {(values: Values) => Promise<string[]>} [list] of a text: what is offered
+ * @property {boolean} [several] of a text: values separated by commas
  * @property {string} [hint]
  * @property {number} [maxLength]
  * @property {{label: string, run: (values: Record<string, any>) => Record<string, any>}} [button] beside the field
@@ -23,7 +25,7 @@ let serial = 0;
 
 /**
  * Asks for values; undefined when dismissed.
- * @param {{title: string, fields: Field[]|((values: Values) => Field[]), values: Values, fault?: Fault, action?: string, check?: (values: Values) => Fault, changed?: (values: Values, name: string) => Values}} options
+ * @param {{title: string, fields: Field[]|((values: Values) => Field[]), values: Values, fault?: Fault, action?: string, check?: (values: Values) => Fault|Promise<Fault>, changed?: (values: Values, name: string) => Values}} options
  *   `check`: a reason for which the values cannot be taken; `changed`: what follows from a change
  * @returns {Promise<Values|undefined>}
  */
@@ -37,7 +39,7 @@ export function form({ title, fields, values, fault = null, action = 'Review SQL
     const list = (typeof fields === 'function' ? fields(now) : fields).map((field) => {
       const key = keyOf(field);
       const known = lines.get(field.name);
-      const one = known?.key === key ? known : { key, ...line(field, now, set) };
+      const one = known?.key === key ? known : { key, ...line(field, set, () => now) };
       if (known && one !== known) known.element.remove();
       lines.set(field.name, one);
       one.draw(field, now);
@@ -63,10 +65,12 @@ export function form({ title, fields, values, fault = null, action = 'Review SQL
   return openDialog({
     title, body: [body, said], actions: [{ label: 'Cancel', value: undefined }],
     onOpen: (dialog, close) => {
-      const done = () => {
-        const found = check?.(now) ?? null;
+      const done = async () => {
+        const entered = now;
+        const found = await check?.(entered) ?? null;
+        if (!dialog.open || entered !== now) return undefined;
         if (found) return say(found);
-        return close(now);
+        return close(entered);
       };
       dialog.querySelector('.dialog-foot')?.append(h('button', { type: 'button', class: 'button primary', text: action, on: { click: done } }));
       body.addEventListener('keydown', (event) => { if (event.key === 'Enter' && !event.isComposing && event.target instanceof HTMLInputElement) { event.preventDefault(); done(); } });
@@ -80,8 +84,9 @@ export function form({ title, fields, values, fault = null, action = 'Review SQL
 /** Text that differs if a line must be built again; a select takes other options in place. @param {Field} field */
 const keyOf = ({ options, ...field }) => JSON.stringify([field, field.type === 'checks' ? options : null]);
 
-/** @param {Field} field @param {Values} values @param {(name: string, value: any, isDrawn?: boolean) => void} set @returns {Omit<Line, 'key'>} */
-function line({ name, label, type = 'text', options = [], hint, maxLength, button }, values, set) {
+/** @param {Field} field @param {(name: string, value: any, isDrawn?: boolean) => void} set @param {() => Values} latest @returns {Omit<Line, 'key'>} */
+function line({ name, label, type = 'text', options = [], list, several, hint, maxLength, button }, set, latest) {
+  const values = latest();
   const id = `structure-field-${(serial += 1)}`;
   const shared = { id, data: { field: name }, 'aria-describedby': hint ? `${id}-hint` : null };
   const hinted = hint && h('p', { class: 'dim', id: `${id}-hint`, text: hint });
@@ -102,9 +107,10 @@ function line({ name, label, type = 'text', options = [], hint, maxLength, butto
     });
     return { element: h('fieldset', { class: 'asked-checks', tabindex: '-1', data: { field: name } }, h('legend', { text: label }), boxes, hinted), draw: () => {} };
   }
-  const press = button && h('button', { type: 'button', class: 'button', text: button.label, on: { click: () => { for (const [key, value] of Object.entries(button.run(values))) set(key, value, true); } } });
+  const press = button && h('button', { type: 'button', class: 'button', text: button.label, on: { click: () => { for (const [key, value] of Object.entries(button.run(latest()))) set(key, value, true); } } });
   const field = type === 'select' ? selectField(shared, (value) => set(name, value, true)) : textField(shared, type === 'password', maxLength, (value) => set(name, value, false));
-  return { element: h('div', { class: 'asked-field' }, h('label', { for: id, text: label }), h('div', { class: 'asked-line' }, field.input, press), hinted), draw: field.draw };
+  const offered = list && field.input instanceof HTMLInputElement ? offering(field.input, () => list(latest()), several) : null;
+  return { element: h('div', { class: 'asked-field' }, h('label', { for: id, text: label }), h('div', { class: 'asked-line' }, field.input, offered, press), hinted), draw: field.draw };
 }
 
 /** @param {string|{value: string, label: string}} option */
@@ -139,6 +145,21 @@ function textField(attributes, isPassword, maxLength, change) {
       if (input.value !== value) input.value = value;
     },
   };
+}
+
+/** Values that the browser offers at a field. @param {HTMLInputElement} input @param {() => Promise<string[]>} list @param {boolean} [several] separated by commas: those behind the last one */
+function offering(input, list, several) {
+  const offered = h('datalist', { id: `${input.id}-list` });
+  input.setAttribute('list', offered.id);
+  const draw = (names) => {
+    const before = several ? /^.*,\s*/s.exec(input.value)?.[0] ?? '' : '';
+    fill(offered, names.map((name) => h('option', { value: `${before}${name}` })));
+  };
+  const load = () => list().then(draw, () => {});
+  load();
+  input.addEventListener('focus', load);
+  if (several) input.addEventListener('input', load);
+  return offered;
 }
 
 /**

@@ -44,6 +44,7 @@ const UNSUPPORTED = new Set([1845, 1846]);
  * @property {string[]} [losses] sentences for what is lost
  * @property {string[]} [prepare] statements that give rows with NULL the default; they run first if that is ticked
  * @property {(string|Promise<string[]>)[]} [notes] further facts; those of a promise are shown when they come
+ * @property {Node[]} [more] what stands above the statements
  * @property {Locking[]} [locking] choices, the least blocking first
  * @property {string} [typed] name to be typed before anything runs
  * @property {{mariadb: boolean}} server
@@ -119,7 +120,7 @@ class Review {
       title, wide: true, harmless: true,
       body: [
         losses.length > 0 && h('ul', { class: 'structure-losses', 'aria-label': 'Losses' }, losses.map((text) => h('li', { text }))),
-        this.#notes(), this.#options.prepare?.length ? h('label', { class: 'check' }, this.prepare, h('span', { text: 'Rows with NULL get the default first' })) : null, this.list, this.locking, restoring?.length ? after : null, ...(typed ? typing : []), this.status, this.sight, this.said,
+        this.#notes(), this.#options.prepare?.length ? h('label', { class: 'check' }, this.prepare, h('span', { text: 'Rows with NULL get the default first' })) : null, ...(this.#options.more ?? []), this.list, this.locking, restoring?.length ? after : null, ...(typed ? typing : []), this.status, this.sight, this.said,
       ],
       mayDismiss: () => this.#mayLeave(),
       onOpen: (dialog, close) => {

@@ -73,9 +73,10 @@ export class Objects {
     return !this.#bench.readOnly && !isSystem(db);
   }
 
-  /** Opens the form of a new table; null where none may be created. @param {string} db @returns {(() => void)|null} */
-  creation(db) {
-    return this.mayChange(db) ? () => this.structure('new', { db, name: '' }) : null;
+  /** True if the account may create tables in all of a database. @param {string} db */
+  async mayCreateTables(db) {
+    const { ownGrants, reach } = await import('../objects/privileges.js');
+    return ownGrants(this.#bench.api).then((grants) => reach(grants, 'CREATE', db) === 'all', () => false);
   }
 
   /** Opens the form of a table, or renames or copies it. @param {'edit'|'new'|'rename'|'copy'} what @param {{db: string, name: string, column?: string}} object */
@@ -85,7 +86,7 @@ export class Objects {
 
   /**
    * Changes of objects, which are loaded when one is made.
-   * @param {'replace'|'offerUnfinished'|'change'|'database'|'menu'|'menuNew'|'call'|'edit'|'structure'|'gone'} what @param {...any} given
+   * @param {'replace'|'offerUnfinished'|'change'|'database'|'menu'|'menuNew'|'fresh'|'call'|'edit'|'structure'|'gone'} what @param {...any} given
    * @returns {Promise<any>}
    */
   async act(what, ...given) {

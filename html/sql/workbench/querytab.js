@@ -36,9 +36,11 @@ export function later(module) {
   });
 }
 
+/** @typedef {import('./store.js').Edits} Edits */
+
 /** A tab with editor and results. */
 export class QueryTab {
-  /** @param {TabHost} app @param {{name: string, text?: string, db?: string, generated?: boolean, edits?: boolean, caret?: number, autoName?: string, front?: string}} stored */
+  /** @param {TabHost} app @param {{name: string, text?: string, db?: string, generated?: boolean, edits?: Edits, caret?: number, autoName?: string, front?: string}} stored */
   constructor(app, { name, text = '', db = '', generated = false, edits = false, caret = 0, autoName = '', front = '' }) {
     this.app = app;
     this.id = randomId();
@@ -49,7 +51,7 @@ export class QueryTab {
     /** The name that the tab got from a table, not from a person. */
     this.autoName = autoName;
     this.generated = generated;
-    /** True if its text is that of an object which running it replaces. */
+    /** The object whose text it is, as it was when it was opened: running it replaces the object. @type {Edits} */
     this.edits = edits;
     this.session = randomId();
     this.sessionUsed = false;

@@ -10,7 +10,7 @@ const PAGES = { processes: 'Processes', status: 'Status', variables: 'Variables'
 
 /**
  * Parts of the workbench that the pages need.
- * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, info: ServerInfo, readOnly: boolean, layout: import('./layout.js').Layout, active: any, remember: (tab: any, outcome: any) => void,
+ * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, info: ServerInfo, readOnly: boolean, layout: import('./layout.js').Layout, active: any, sidebar: {db: string|null}, remember: (tab: any, outcome: any) => void,
  *   browse: (db: string) => void, openSchema: (db: string, table: string) => void, fillInNew: (db: string, sql: string, name: string, run?: boolean) => void}} Bench
  */
 
@@ -56,7 +56,7 @@ export class ServerPages {
     byId('main').hidden = true;
     byId('server').hidden = false;
     this.#shown ??= module.openPages(byId('server'), PAGES, {
-      api: bench.api, notify, newId: randomId, readOnly: () => bench.readOnly, mariadb: () => /mariadb/i.test(bench.info.version), user: () => bench.info.user,
+      api: bench.api, notify, newId: randomId, readOnly: () => bench.readOnly, mariadb: () => /mariadb/i.test(bench.info.version), user: () => bench.info.user, database: () => bench.active.db || bench.sidebar.db || '',
       mayChangeAccounts: () => !bench.readOnly && bench.info.shared === false,
       remember: ({ sql, ms, error }) => bench.remember(bench.active, { sql, ms, rows: null, error }),
       browse: (db) => bench.browse(db),

@@ -31,7 +31,7 @@ export class Sidebar {
    * @param {{openDatabase: (db: string) => void, useDatabase: (db: string) => void, openTable: (db: string, table: string) => void,
    *   runTable: (db: string, table: string) => void, openData: (db: string, table: string, focus?: boolean) => void,
    *   openObject: (object: import('../objects/kinds.js').Named) => void, menu: (button: HTMLElement, object: import('../objects/kinds.js').Named) => void,
-   *   loadGroup: (db: string, group: string) => Promise<import('./sidebargroups.js').Loaded>, openDump: (db: string) => void, isReadOnly: () => boolean, menuNew: (button: HTMLElement, db: string, group: string) => void, newDatabase: () => void, newTable: (db: string) => (() => void)|null, announce: (text: string) => void}} on
+   *   loadGroup: (db: string, group: string) => Promise<import('./sidebargroups.js').Loaded>, openDump: (db: string) => void, isReadOnly: () => boolean, menuNew: (button: HTMLElement, db: string, group: string) => void, newDatabase: () => void, fresh: (db: string, kind: 'table'|'view') => void, mayCreate: (db: string) => boolean, mayCreateTables: (db: string) => Promise<boolean>, announce: (text: string) => void}} on
    */
   constructor(catalogue, on) {
     this.#catalogue = catalogue;
@@ -170,8 +170,8 @@ export class Sidebar {
     } else {
       const back = h('button', { type: 'button', class: 'button quiet back', on: { click: () => this.#back() } }, icon('back'), 'Databases');
       const dump = iconButton('download', `Dump ${this.#db} as SQL`, () => this.#on.openDump(this.#db));
-      const create = this.#on.newTable(this.#db);
-      fill(this.head, back, create && iconButton('plus', `New table in ${this.#db}`, create), dump, refresh, h('h2', { id: 'sidebar-title', class: 'sidebar-db', title: this.#db }, icon('database'), h('span', { text: this.#db })), this.#use);
+      const create = this.#on.mayCreate(this.#db);
+      fill(this.head, back, create && iconButton('plus', `New table or view in ${this.#db}`, (event) => this.#on.menuNew(event.currentTarget, this.#db ?? '', 'tables'), { 'aria-haspopup': 'menu', data: { fresh: 'tables' } }), dump, refresh, h('h2', { id: 'sidebar-title', class: 'sidebar-db', title: this.#db }, icon('database'), h('span', { text: this.#db })), this.#use);
       this.filter.placeholder = 'Filter tables';
     }
     this.filter.setAttribute('aria-label', this.filter.placeholder);
@@ -228,12 +228,22 @@ export class Sidebar {
     }
     this.#renderPager(found.length);
     this.#say(this.#emptyText(found.length));
+    if (this.#db !== null && !found.length && !this.filter.value && !this.list.hasAttribute('aria-busy')) this.#offerFirst(this.#db);
   }
 
   #emptyText(count) {
     if (count > 0 || this.list.hasAttribute('aria-busy')) return '';
     if (this.filter.value) return `Nothing matches “${this.filter.value}”.`;
     return this.#db === null ? '' : 'No tables visible to this account.';
+  }
+
+  /** Offers what a database without tables can begin with, where the account sees all of it. @param {string} db */
+  async #offerFirst(db) {
+    if (!this.#on.mayCreate(db) || !await this.#on.mayCreateTables(db)) return;
+    if (this.#db !== db || this.#tables.length || this.filter.value || this.list.hasAttribute('aria-busy')) return;
+    const button = (kind) => h('button', { type: 'button', class: 'button', text: `New ${kind} …`, on: { click: () => this.#on.fresh(db, kind) } });
+    fill(this.note, h('p', { text: 'No tables yet.' }), button('table'), button('view'));
+    this.note.hidden = false;
   }
 
   #say(text) {

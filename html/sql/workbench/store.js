@@ -4,7 +4,9 @@ import { readHistory } from '../core/history.js';
 import { MOST_PENDING, readPending } from '../core/pending.js';
 import { errorWithoutSecrets, withoutSecrets } from '../core/secrets.js';
 
-/** @typedef {{id?: string, name: string, text: string, db: string, generated: boolean, edits?: boolean, caret: number, autoName?: string, data?: any[], front?: string}} StoredTab */
+/** @typedef {({kind: any, db: string, name: string, text: string})|boolean} Edits an object whose text is edited, with the text of then; true: that was not kept */
+
+/** @typedef {{id?: string, name: string, text: string, db: string, generated: boolean, edits?: Edits, caret: number, autoName?: string, data?: any[], front?: string}} StoredTab */
 
 /** @typedef {{session: string, used: boolean, inTransaction: boolean}} StoredSession */
 

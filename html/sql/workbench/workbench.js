@@ -64,7 +64,9 @@ export class Workbench {
       isReadOnly: () => this.readOnly,
       menuNew: (button, db, group) => this.objects.act('menuNew', button, db, group),
       newDatabase: () => this.objects.act('database', 'create'),
-      newTable: (db) => this.objects.creation(db),
+      fresh: (db, kind) => this.objects.act('fresh', db, kind),
+      mayCreate: (db) => this.objects.mayChange(db),
+      mayCreateTables: (db) => this.objects.mayCreateTables(db),
       announce,
     });
   }

@@ -199,11 +199,26 @@ fn an_account_is_made_changed_and_dropped_and_no_password_is_kept() {
     field(&client, "db", "accounts_db");
     field(&client, "name", "nothing");
     check(&client, "SELECT");
-    review(&client);
-    page.click(".structure-review .dialog-foot .button:last-child");
-    page.wait_for("eyes.first('.structure-told')");
-    page.click(".structure-review .dialog-foot .button:nth-last-child(2)");
+    page.wait_for(
+        "[...document.querySelectorAll('dialog datalist option')].some((one) => one.value === 't')",
+    );
+    page.click("dialog text=Review SQL");
+    page.wait_for(
+        "eyes.first('.asked-said')?.innerText.includes('accounts_db has no table or view nothing')",
+    );
+    assert_eq!(
+        page.eval("document.querySelector('.structure-review') === null"),
+        true
+    );
     page.wait_for("document.activeElement?.dataset.field === 'name' && document.activeElement.value === 'nothing'");
+    field(&client, "level", "column");
+    field(&client, "name", "t");
+    field(&client, "columns", "a, ");
+    page.wait_for("[...document.querySelectorAll('dialog datalist option')].some((one) => one.value === 'a, b')");
+    field(&client, "columns", "a, zz");
+    check(&client, "UPDATE");
+    page.click("dialog text=Review SQL");
+    page.wait_for("eyes.first('.asked-said')?.innerText.includes('t has no column zz')");
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog')");
     // Revoked by the line that grants.

@@ -225,7 +225,7 @@ fn a_copy_has_everything_in_an_order_that_works() {
     let page = &client.page;
     let mariadb = Database::shared().kind() == Kind::MariaDb;
     if mariadb {
-        Database::shared().exec("CREATE SEQUENCE databases_source.numbers START WITH 5; SELECT NEXTVAL(databases_source.numbers); CREATE TABLE databases_source.numbered (id INT DEFAULT NEXTVAL(databases_source.numbers))");
+        Database::shared().exec("CREATE SEQUENCE databases_source.numbers START WITH 5; SELECT NEXTVAL(databases_source.numbers); CREATE TABLE databases_source.numbered (id INT DEFAULT NEXTVAL(databases_source.numbers)); CREATE TABLE databases_source.priced (id INT PRIMARY KEY, price INT) WITH SYSTEM VERSIONING; INSERT INTO databases_source.priced VALUES (1, 10); UPDATE databases_source.priced SET price = 20");
     }
     list(&client);
     open_menu(&client, "databases_source");
@@ -236,6 +236,13 @@ fn a_copy_has_everything_in_an_order_that_works() {
     review(&client);
     let notes = client.text(".structure-notes");
     assert!(notes.contains("procedure clean"), "{notes}");
+    let losses = "eyes.first('.structure-review .structure-losses')?.innerText ?? ''";
+    let losses = page.eval(losses).to_string();
+    assert_eq!(
+        losses.contains("history") && losses.contains("priced"),
+        mariadb,
+        "{losses}"
+    );
     look_at(&client, "database-copy", || {});
     page.click(".structure-review .dialog-foot .button:last-child");
     // The server may warn, as of its event scheduler.

@@ -38,6 +38,20 @@ fn a_table_is_dropped_only_when_its_name_was_typed() {
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog')");
 
+    // Objects that would fail without the table.
+    open_menu(&client, "orders");
+    choose(&client, "Drop …");
+    page.wait_for(
+        "/Views that use it will fail: totals/.test(eyes.first('dialog .consequences')?.innerText)",
+    );
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+    open_menu(&client, "notes");
+    choose(&client, "Drop …");
+    page.wait_for("/events nightly/.test(eyes.first('dialog .consequences')?.innerText)");
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+
     open_menu(&client, "notes");
     choose(&client, "Truncate …");
     page.wait_for("eyes.first('dialog input')");

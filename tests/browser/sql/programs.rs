@@ -426,6 +426,89 @@ fn a_page_that_goes_in_between_leaves_the_old_text() {
     assert_eq!(page.eval("document.querySelectorAll('.toast').length"), 0);
 }
 
+/// Another session replaces what is being edited: nothing of it is lost without a word, also after a reload.
+#[test]
+fn what_somebody_else_changed_is_not_overwritten_without_a_word() {
+    let client = open("programs_theirs");
+    let page = &client.page;
+    let database = Database::shared();
+    edit(&client, "greet", "hello ", "bye ");
+    database.exec("SET SESSION sql_mode = 'ANSI_QUOTES,ONLY_FULL_GROUP_BY'; USE programs_theirs; DROP PROCEDURE greet; CREATE PROCEDURE greet(IN who VARCHAR(40)) SELECT CONCAT('theirs ', who) AS said");
+    let theirs = state("programs_theirs");
+    page.reload();
+    client.wait_until_ready();
+    page.wait_for("eyes.editor()?.includes('bye ')");
+    page.press("Ctrl+Enter");
+    page.wait_for(
+        "eyes.all('.text-changes .good').some((one) => one.innerText.includes('theirs '))",
+    );
+    assert_eq!(
+        page.eval("eyes.all('.text-changes .bad').some((one) => one.innerText.includes('hello '))"),
+        true
+    );
+    assert_eq!(
+        page.eval("document.querySelector('.structure-review') === null"),
+        true
+    );
+    page.click("dialog .dialog-foot text=Cancel");
+    page.wait_for("!document.querySelector('dialog') && eyes.first('.editor-message')?.innerText.includes('changed since you opened it')");
+    assert_eq!(state("programs_theirs"), theirs);
+    page.press("Ctrl+Enter");
+    page.wait_for("eyes.first('.text-changes')");
+    page.click("dialog .dialog-foot text=Overwrite it …");
+    page.wait_for("eyes.first('.structure-review .structure-losses')?.innerText.includes('changed since you opened it')");
+    assert_eq!(page.eval("document.querySelector('.structure-review details pre').textContent.includes('theirs ')"), true);
+    assert!(
+        client
+            .text(".structure-notes")
+            .contains("definer changes from")
+    );
+    replaced(&client, "greet");
+    assert_eq!(
+        page.eval("document.querySelector('.editor-message .link') === null"),
+        true,
+        "a success leads nowhere"
+    );
+    // The text that was put there is the one that was opened now.
+    client.write(&client.editor().replace("bye ", "so long "));
+    review(&client);
+    replaced(&client, "greet");
+    assert!(server("SELECT ROUTINE_DEFINITION FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'programs_theirs'").contains("so long "));
+}
+
+/// Another session creates the procedure between DROP and CREATE: theirs stays, and the old text is kept.
+#[test]
+fn what_somebody_else_created_in_between_stays() {
+    if Database::shared().kind() != Kind::MySql {
+        return; // MariaDB replaces in one statement.
+    }
+    let client = open("programs_between");
+    let page = &client.page;
+    page.expect_error("400");
+    page.expect_error("50");
+    edit(&client, "greet", "hello ", "bye ");
+    review(&client);
+    page.eval("(() => { const real = fetch; window.fetch = (url, init) => { if (String(init?.body).includes('PROCEDURE \\\\\"greet') && String(init.body).includes('bye')) return new Promise((done) => { window.go = () => done(real(url, init)); }); return real(url, init); }; })()");
+    press(&client);
+    page.wait_for("window.go");
+    Database::shared().exec("USE programs_between; CREATE PROCEDURE greet() SELECT 'theirs'");
+    let theirs = state("programs_between");
+    page.eval("window.go()");
+    page.wait_for("eyes.all('.structure-told').some((one) => one.innerText.includes('somebody else created it meanwhile'))");
+    assert_eq!(state("programs_between"), theirs);
+    close(&client);
+    page.wait_for("eyes.editor()?.includes('hello ')");
+    page.reload();
+    client.wait_until_ready();
+    page.click(".toast text=Open the old text");
+    page.wait_for("eyes.editor()?.includes('hello ')");
+    assert_eq!(state("programs_between"), theirs);
+    page.reload();
+    client.wait_until_ready();
+    client.settle();
+    assert_eq!(page.eval("document.querySelectorAll('.toast').length"), 0);
+}
+
 /// While a trigger is replaced, no row is written without it.
 #[test]
 fn no_write_passes_without_its_trigger() {
@@ -486,6 +569,34 @@ fn a_lock_that_is_held_leaves_the_trigger() {
     holder.query_drop("UNLOCK TABLES").unwrap();
     close(&client);
     assert_eq!(state("programs_held"), before);
+}
+
+#[test]
+fn an_event_is_enabled_and_disabled_in_its_menu() {
+    let client = open("programs_event");
+    let before = state("programs_event");
+    for (entry, expected) in [("Enable …", "ENABLED"), ("Disable …", "DISABLED")] {
+        open_menu(&client, "nightly");
+        choose(&client, entry);
+        client
+            .page
+            .wait_for("eyes.first('.structure-review .structure-sql li')");
+        press(&client);
+        client.page.wait_for("!document.querySelector('dialog')");
+        assert_eq!(
+            server(
+                "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_SCHEMA = 'programs_event'"
+            ),
+            expected
+        );
+    }
+    assert_eq!(state("programs_event"), before);
+    // Its text has lines of its own.
+    open_menu(&client, "nightly");
+    choose(&client, "Edit");
+    client
+        .page
+        .wait_for("/\\nON SCHEDULE [^]*\\nDO\\nDELETE/.test(eyes.editor())");
 }
 
 #[test]

@@ -220,5 +220,13 @@ fn a_tab_with_an_open_transaction_does_not_follow() {
 fn an_empty_database_says_so() {
     let client = Client::open("sidebar_empty", "");
     client.show_tables();
-    client.page.wait_for_text("No tables visible");
+    let page = &client.page;
+    page.wait_for_text("No tables yet");
+    page.click(".sidebar-note text=New view …");
+    page.wait_for("eyes.editor()?.includes('CREATE VIEW sidebar_empty.new_view')");
+    page.click(".sidebar-head [data-fresh=tables]");
+    page.wait_for("eyes.all('.menu [role=menuitem]').map((one) => one.innerText.trim()).join() === 'New table …,New view …'");
+    page.press("Escape");
+    page.click(".sidebar-note text=New table …");
+    page.wait_for("eyes.first('.structure-form .structure-name')");
 }
