@@ -7,7 +7,7 @@ import { stackToasts } from './announce.js';
 let serial = 0;
 
 /**
- * Opens a dialog; resolves with the value given to `close` (undefined when dismissed). The focus returns to where it was.
+ * Opens a dialog; resolves with the value given to `close` (undefined when dismissed). The focus returns to where it was, or beside it.
  * `harmless`: the first button has the focus, not the first field. `mayDismiss` is asked before Esc, the backdrop or the cross closes it;
  * where nothing is asked, a press beside the dialog closes it only as long as nothing was entered.
  * @param {{title: string, wide?: boolean, harmless?: boolean, body: Child|Child[], actions?: {label: string, value: any, kind?: string}[],
@@ -15,7 +15,7 @@ let serial = 0;
  * @returns {Promise<any>}
  */
 export function openDialog({ title, wide = false, harmless = false, body, actions = [], mayDismiss, onOpen }) {
-  const before = /** @type {HTMLElement|null} */ (document.activeElement);
+  const path = pathOf(document.activeElement);
   const titleId = `dialog-title-${++serial}`;
   const dialog = h('dialog', { class: wide ? 'dialog wide' : 'dialog', 'aria-labelledby': titleId });
   return new Promise((resolve) => {
@@ -27,7 +27,7 @@ export function openDialog({ title, wide = false, harmless = false, body, action
     dialog.addEventListener('close', () => {
       dialog.remove();
       stackToasts();
-      if (before?.isConnected) before.focus({ preventScroll: true });
+      for (const one of path) if (returned(one)) break;
       resolve(result);
     });
     dialog.addEventListener('cancel', (event) => { event.preventDefault(); dismiss(); });
@@ -37,6 +37,24 @@ export function openDialog({ title, wide = false, harmless = false, body, action
     stackToasts();
     focusFirst(dialog, harmless);
     onOpen?.(dialog, close);
+  });
+}
+
+/** An element and those around it. @param {Element|null} element @returns {HTMLElement[]} */
+function pathOf(element) {
+  const path = [];
+  for (let one = element; one && one !== document.body; one = one.parentElement) path.push(/** @type {HTMLElement} */ (one));
+  return path;
+}
+
+/** Focuses an element, or the first one in it that Tab would reach; false where there is none. @param {HTMLElement} element */
+function returned(element) {
+  if (!element.isConnected) return false;
+  const reached = [element, .../** @type {NodeListOf<HTMLElement>} */ (element.querySelectorAll('button, input, select, textarea, [tabindex]'))];
+  return reached.some((one) => {
+    if (one !== element && (one.tabIndex < 0 || !one.checkVisibility())) return false;
+    one.focus({ preventScroll: true });
+    return document.activeElement === one;
   });
 }
 

@@ -54,7 +54,10 @@ export function closePopup(refocus = false) {
   button.setAttribute('aria-expanded', 'false');
   element.remove();
   element.dispatchEvent(new Event('close'));
-  if (refocus) (back.isConnected ? back : button).focus();
+  if (!refocus) return;
+  (back.isConnected ? back : button).focus();
+  // A button that is seen only under the pointer takes no focus: its neighbour does.
+  if (document.activeElement === document.body && button.parentElement) query(button.parentElement, 'button')?.focus();
 }
 
 /** Places what is open again: its size has changed. */

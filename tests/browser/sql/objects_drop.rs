@@ -68,9 +68,35 @@ fn a_table_is_dropped_only_when_its_name_was_typed() {
     page.fill("dialog input", "notes");
     page.press("Enter");
     page.wait_for("!document.querySelector('.row-main[data-name=notes]')");
-    client.settle();
-    assert_eq!(page.eval("document.activeElement !== document.body"), true);
     assert!(!tables().contains(&"notes".to_owned()));
+}
+
+/// The focus goes on beside what was dropped: in the list, or in the tabs.
+#[test]
+fn the_focus_is_not_lost_with_what_is_dropped() {
+    let client = Client::open(
+        "objects_focus",
+        "CREATE TABLE t (id INT PRIMARY KEY); CREATE VIEW first_view AS SELECT 1 AS a; CREATE VIEW second_view AS SELECT 2 AS a",
+    );
+    let page = &client.page;
+    client.show_tables();
+    let drop = |name: &str| {
+        choose(&client, "Drop …");
+        page.wait_for("eyes.first('dialog input')");
+        page.fill("dialog input", name);
+        page.press("Enter");
+        page.wait_for(&format!(
+            "!document.querySelector('.row-main[data-name={name}]') && !document.querySelector('dialog')"
+        ));
+        client.settle();
+    };
+    page.eval("(() => { const button = document.querySelector('[data-more=first_view]'); button.focus(); button.click(); })()");
+    drop("first_view");
+    assert_eq!(page.eval("document.activeElement.closest('#sidebar') ? '' : document.activeElement.outerHTML.slice(0, 300)"), "");
+    page.click(".row-main[data-name=second_view]");
+    page.click(".schema-head [aria-haspopup=menu]");
+    drop("second_view");
+    assert_eq!(page.eval("document.activeElement !== document.body"), true);
 }
 
 #[test]
