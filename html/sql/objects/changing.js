@@ -113,7 +113,7 @@ export function edit(bench, parts, { kind, db, name }, sql) {
   const shown = laidOut(sql, db);
   bench.fillInNew(db, shown, name);
   if (bench.active.editor.text !== shown || !parts.mayChange(db)) return;
-  bench.active.edits = { kind: /** @type {any} */ (kind), db, name, text: sql };
+  bench.active.edits = { kind, db, name, text: sql };
   bench.tabChanged(bench.active);
 }
 

@@ -103,10 +103,10 @@ async function besides({ db }, sql, old, { api }) {
   ].filter(Boolean);
 }
 
-/** @param {Program} a @param {Program} b */
+/** @param {{kind: string, db: string, name: string}} a @param {Program} b */
 const isSame = (a, b) => a.kind === b.kind && a.db === b.db && a.name.toLowerCase() === b.name.toLowerCase();
 
-/** Asks, and replaces. True if it was replaced, null where nothing is there to be replaced. @param {string} sql a CREATE of what is there @param {Host & {db: string, base?: (Program & {text: string})|null, opened?: (text: string|null) => void, say: (text: string, kind?: string) => void, fail: (message: string) => void}} host `base`: the object that was opened to be edited, as it was then; `opened`: it is another one now; `say`: beside what was run; `fail`: leads to the place of an error */
+/** Asks, and replaces. True if it was replaced, null where nothing is there to be replaced. @param {string} sql a CREATE of what is there @param {Host & {db: string, base?: {kind: string, db: string, name: string, text: string}|null, opened?: (text: string|null) => void, say: (text: string, kind?: string) => void, fail: (message: string) => void}} host `base`: the object that was opened to be edited, as it was then; `opened`: it is another one now; `say`: beside what was run; `fail`: leads to the place of an error */
 export async function replaceExisting(sql, host) {
   const object = createdBy(sql, host.db);
   if (!object) return null;
@@ -270,7 +270,7 @@ async function restore({ object, old, plan, next, isDone }, run, isLost, isMade)
   }
 }
 
-/** Sentences for the facts that are others after an object was restored. @param {Program} object @param {Old} old @param {(sql: string) => Promise<any>} run */
+/** Sentences for what differs after an object was restored. @param {Program} object @param {Old} old @param {(sql: string) => Promise<any>} run */
 async function remarks(object, old, run) {
   const [{ client }, { rows: [[me]] }] = await Promise.all([shown(/** @type {any} */ (null), object, run), run('SELECT CURRENT_USER()')]);
   const grantors = (old.grantors ?? []).filter((one) => one !== me);

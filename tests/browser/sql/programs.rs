@@ -469,7 +469,7 @@ fn what_somebody_else_changed_is_not_overwritten_without_a_word() {
         true,
         "a success leads nowhere"
     );
-    // The text that was put there is the one that was opened now.
+    // The next change begins with the new text.
     client.write(&client.editor().replace("bye ", "so long "));
     review(&client);
     replaced(&client, "greet");
@@ -507,6 +507,23 @@ fn what_somebody_else_created_in_between_stays() {
     client.wait_until_ready();
     client.settle();
     assert_eq!(page.eval("document.querySelectorAll('.toast').length"), 0);
+}
+
+/// A restored procedure was recorded with another character set: that is said.
+#[test]
+fn a_restored_program_tells_what_differs() {
+    if Database::shared().kind() != Kind::MySql {
+        return; // MariaDB replaces in one statement.
+    }
+    let client = open("programs_restored");
+    let page = &client.page;
+    page.expect_error("400");
+    Database::shared().exec("USE programs_restored; SET NAMES latin1; DROP PROCEDURE greet; CREATE PROCEDURE greet() SELECT 'hello '");
+    edit(&client, "greet", "hello ", "bye ");
+    review(&client);
+    spoil(&client, "PROCEDURE `greet`", "SELEKT");
+    press(&client);
+    page.wait_for("eyes.all('.structure-told').some((one) => /was restored\\. The recorded character set of its text is utf8mb4 now, and was latin1\\./.test(one.innerText))");
 }
 
 /// While a trigger is replaced, no row is written without it.
