@@ -344,7 +344,7 @@ export class TableForm {
   /** Takes the focus if the element that had it has gone. */
   #keepFocus() {
     const { activeElement } = document;
-    if (activeElement === document.body || (activeElement instanceof HTMLElement && !activeElement.checkVisibility())) this.sections.focus({ preventScroll: true });
+    if (activeElement === document.body || (activeElement instanceof HTMLElement && !activeElement.checkVisibility({ checkVisibilityCSS: true }))) this.sections.focus({ preventScroll: true });
   }
 
   async #run() {
