@@ -1054,7 +1054,7 @@ fn the_focus_stays_in_the_form() {
     page.press("Ctrl+s");
     page.wait_for("eyes.first('dialog .structure-sql code')");
     run(&client);
-    assert_eq!(page.eval(inside), true);
+    page.wait_for(inside);
 }
 
 #[test]
