@@ -73,12 +73,6 @@ export class Objects {
     return !this.#bench.readOnly && !isSystem(db);
   }
 
-  /** True if the account may create tables in all of a database. @param {string} db */
-  async mayCreateTables(db) {
-    const { ownGrants, reach } = await import('../objects/privileges.js');
-    return ownGrants(this.#bench.api).then((grants) => reach(grants, 'CREATE', db) === 'all', () => false);
-  }
-
   /** Opens the form of a table, or renames or copies it. @param {'edit'|'new'|'rename'|'copy'} what @param {{db: string, name: string, column?: string}} object */
   structure(what, object) {
     if (this.mayChange(object.db)) this.act('structure', what, object);

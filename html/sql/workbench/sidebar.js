@@ -31,7 +31,7 @@ export class Sidebar {
    * @param {{openDatabase: (db: string) => void, useDatabase: (db: string) => void, openTable: (db: string, table: string) => void,
    *   runTable: (db: string, table: string) => void, openData: (db: string, table: string, focus?: boolean) => void,
    *   openObject: (object: import('../objects/kinds.js').Named) => void, menu: (button: HTMLElement, object: import('../objects/kinds.js').Named) => void,
-   *   loadGroup: (db: string, group: string) => Promise<import('./sidebargroups.js').Loaded>, openDump: (db: string) => void, isReadOnly: () => boolean, menuNew: (button: HTMLElement, db: string, group: string) => void, newDatabase: () => void, fresh: (db: string, kind: 'table'|'view') => void, mayCreate: (db: string) => boolean, mayCreateTables: (db: string) => Promise<boolean>, announce: (text: string) => void}} on
+   *   loadGroup: (db: string, group: string) => Promise<import('./sidebargroups.js').Loaded>, openDump: (db: string) => void, isReadOnly: () => boolean, menuNew: (button: HTMLElement, db: string, group: string) => void, newDatabase: () => void, fresh: (db: string, kind: 'table'|'view') => void, mayCreate: (db: string) => boolean, announce: (text: string) => void}} on
    */
   constructor(catalogue, on) {
     this.#catalogue = catalogue;
@@ -237,13 +237,11 @@ export class Sidebar {
     return this.#db === null ? '' : 'No tables visible to this account.';
   }
 
-  /** Offers what a database without tables can begin with, where the account sees all of it. @param {string} db */
-  async #offerFirst(db) {
-    if (!this.#on.mayCreate(db) || !await this.#on.mayCreateTables(db)) return;
-    if (this.#db !== db || this.#tables.length || this.filter.value || this.list.hasAttribute('aria-busy')) return;
+  /** Offers what a database without tables can begin with. @param {string} db */
+  #offerFirst(db) {
+    if (!this.#on.mayCreate(db)) return;
     const button = (kind) => h('button', { type: 'button', class: 'button', text: `New ${kind} …`, on: { click: () => this.#on.fresh(db, kind) } });
-    fill(this.note, h('p', { text: 'No tables yet.' }), button('table'), button('view'));
-    this.note.hidden = false;
+    this.note.append(button('table'), button('view'));
   }
 
   #say(text) {

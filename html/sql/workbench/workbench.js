@@ -66,7 +66,6 @@ export class Workbench {
       newDatabase: () => this.objects.act('database', 'create'),
       fresh: (db, kind) => this.objects.act('fresh', db, kind),
       mayCreate: (db) => this.objects.mayChange(db),
-      mayCreateTables: (db) => this.objects.mayCreateTables(db),
       announce,
     });
   }

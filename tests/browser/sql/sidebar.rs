@@ -221,7 +221,7 @@ fn an_empty_database_says_so() {
     let client = Client::open("sidebar_empty", "");
     client.show_tables();
     let page = &client.page;
-    page.wait_for_text("No tables yet");
+    page.wait_for_text("No tables visible to this account");
     page.click(".sidebar-note text=New view …");
     page.wait_for("eyes.editor()?.includes('CREATE VIEW sidebar_empty.new_view')");
     page.click(".sidebar-head [data-fresh=tables]");
