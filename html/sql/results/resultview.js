@@ -100,9 +100,9 @@ export class ResultView {
     this.#selected();
   }
 
-  /** Opens the find bar. */
+  /** Opens the find bar; at once where it can, so that what is typed next is not for a cell. */
   async find() {
-    const module = await this.#load(import('./find.js'));
+    const module = this.#finding ?? await this.#load(import('./find.js'));
     if (module) this.#bar(module).open();
   }
 
