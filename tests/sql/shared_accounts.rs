@@ -1,4 +1,4 @@
-//! A shared read-write client never changes accounts, whichever route is tried.
+//! A shared read-write client never changes accounts or the server itself, whichever route is tried.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use support::http::Client;
 use support::{Database, Postern};
 
 /// Statements that would create or change an account, or make another statement do it later.
-const REFUSED: [&str; 22] = [
+const REFUSED: [&str; 27] = [
     "CREATE USER shared_evil IDENTIFIED BY 'x'",
     "/*!50000 CREATE USER shared_evil */",
     "CREATE /*!99999 TABLE */ USER shared_evil",
@@ -29,6 +29,11 @@ const REFUSED: [&str; 22] = [
     "EXECUTE IMMEDIATE 'DROP USER shared_victim'",
     "SET GLOBAL init_connect = 'GRANT ALL ON *.* TO shared_victim'",
     "CALL sys.execute_prepared_stmt('DROP USER shared_victim')",
+    "SET GLOBAL max_connections = 200",
+    "SET @@GLOBAL.max_connections = 200",
+    "SELECT 1 INTO OUTFILE 'shared_evil'",
+    "INSERT INTO shared_accounts.t (password) SELECT LOAD_FILE('/etc/passwd')",
+    "SHUTDOWN",
 ];
 
 fn visitor(postern: &Postern) -> Client {

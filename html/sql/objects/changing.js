@@ -21,13 +21,19 @@ import { enableEvent, offerUnfinished as offered, renameObject, replaceExisting 
 /** @typedef {import('./kinds.js').Named} Named */
 /** @typedef {{mariadb: boolean, open: (object: Named) => any, structure: (what: any, object: {db: string, name: string}) => void, mayChange: (db: string) => boolean}} Parts the panes and menus themselves */
 
+/** What a review says to the page and asks of it. @param {Bench} bench */
+const reviewOf = (bench) => ({
+  transactions: () => bench.tabs.filter((tab) => tab.inTransaction).map(({ name }) => name),
+  remember: ({ sql, ms, error }) => bench.remember(bench.active, { sql, ms, rows: null, error: error || null }),
+});
+
 /** Parts of the page that a change needs. @param {Bench} bench @param {Parts} parts @returns {import('./replacing.js').Host} */
 function hostOf(bench, parts) {
   return {
     api: bench.api, mariadb: parts.mariadb, newId: randomId, notify, store: bench.workspace,
     keep: (db, sql, name) => bench.fillInNew(db, sql, name),
     edit: (object, sql) => edit(bench, parts, object, sql),
-    remember: ({ sql, ms, error }) => bench.remember(bench.active, { sql, ms, rows: null, error }),
+    ...reviewOf(bench),
     changed: () => {
       bench.catalogue.forget();
       bench.dictionaryChanged();
@@ -93,6 +99,7 @@ function menuHost(bench, parts) {
     structure: (what, object) => parts.structure(what, object),
     edit: (object, sql) => edit(bench, parts, object, sql),
     change: (object, what) => change(bench, parts, object, what),
+    ...reviewOf(bench),
     gone: (object, sql) => gone(bench, parts, object, sql),
   };
 }
@@ -137,8 +144,7 @@ export async function structure(bench, { mariadb }, what, object) {
   bench.openPanes();
   await openStructure(what, object, {
     api: bench.api, notify, announce, newId: randomId, mariadb, version: bench.info.version, results: bench.active.results,
-    transactions: () => bench.tabs.filter((tab) => tab.inTransaction).map(({ name }) => name),
-    remember: ({ sql, ms, error }) => bench.remember(bench.active, { sql, ms, rows: null, error: error || null }),
+    ...reviewOf(bench),
     fillIn: (db, sql, name) => bench.fillInNew(db, sql, name),
     openSchema: (db, table) => bench.openSchema(db, table),
     structured: (now, was) => structured(bench, now, was),
@@ -165,7 +171,6 @@ function structured(bench, now, was) {
 export function gone(bench, _parts, { kind, db, name }, sql) {
   const pane = kind === 'table' || kind === 'view' ? 'schema' : kind;
   if (sql.startsWith('DROP ')) for (const tab of bench.tabs) for (const id of [`${pane}:${db}.${name}`, `data:${db}.${name}`, `structure:${db}.${name}`]) tab.results.closeTab(id);
-  bench.remember(bench.active, { sql, ms: 0, rows: null, error: '' });
   bench.catalogue.forget();
   if (kind === 'database' && bench.sidebar.db === name) bench.sidebar.showDatabases(true);
   bench.dictionaryChanged();

@@ -33,6 +33,8 @@ import { callTemplate, deleteTemplate, insertTemplate, NEW_KINDS, newTemplate, s
  * @property {(what: 'edit'|'new'|'rename'|'copy', table: {db: string, name: string}) => void} structure
  * @property {(object: Named, sql: string) => void} edit its text in a tab, which replaces it
  * @property {(object: Named, what: string) => void} change asks for a new name, or another change of structure
+ * @property {() => string[]} transactions tabs that have a transaction open
+ * @property {(outcome: {sql: string, ms: number, error: string}) => void} remember
  * @property {(object: Named, sql: string) => void} gone what an object lost, or that it is no more
  */
 
@@ -143,7 +145,7 @@ function structural({ kind, db, name }, host) {
 function destructive(object, host) {
   const { kind, name } = object;
   const act = (what) => async () => {
-    const sql = await destroy(what, object, { api: host.api, mariadb: host.mariadb, queryId: host.newId() });
+    const sql = await destroy(what, object, host);
     if (sql === null) return;
     host.notify(sql === dropSql(object) ? `${name} dropped` : `${name} is now empty`, 'good');
     host.gone(object, sql);

@@ -1,5 +1,6 @@
-//! Finds statements about accounts, which a shared web client never runs: those that create, change, drop or grant,
-//! also within programs, and everything but reading in the database `mysql`.
+//! Finds statements about accounts and about the server itself, which a shared web client never runs: those that create,
+//! change, drop or grant, also within programs, everything but reading in the database `mysql`, settings of the whole
+//! server, its files, and its end.
 //!
 //! The server of a text is not asked: each way in which some server could read it counts, with every mode that changes
 //! quoting, with and without the code in executable comments, and with characters of several bytes. Statements that run a
@@ -9,12 +10,13 @@ use super::dialect::{Dialect, contains_ignoring_case};
 use super::lexer::{LexError, Lexer, Token, TokenKind};
 use super::words::unquoted;
 
-/// Parts of words of which a text has one if it can be about accounts.
+/// Parts of words of which a text has one if it can be about accounts or the server.
 #[rustfmt::skip]
-const HINTS: [&str; 22] = [
+const HINTS: [&str; 37] = [
     "user", "role", "grant", "revoke", "password", "mysql", "prepare", "execute", "binlog", "init_connect", "init_slave",
     "init_replica", "create_synonym_db", "statement_performance_analyzer", "$", "init_file", "proxy",
-    "change", "clone", "install", "soname", "server",
+    "change", "clone", "install", "soname", "server", "global", "persist", "outfile", "dumpfile", "infile", "load_file",
+    "shutdown", "restart", "reset", "purge", "slave", "uninstall", "replica", "instance", "group_replication",
 ];
 
 /// Most different openings of executable comments in one text, each of which doubles the ways to read it.
@@ -53,10 +55,25 @@ const HOLDING: [&str; 5] = [
     "ACTIVATE_ALL_ROLES_ON_LOGIN",
 ];
 
+/// Pairs of words with which the server itself is changed.
+const OF_SERVER: [(&str, &str); 11] = [
+    ("ALTER", "INSTANCE"),
+    ("RESET", "PERSIST"),
+    ("RESET", "BINARY"),
+    ("RESET", "MASTER"),
+    ("RESET", "SLAVE"),
+    ("RESET", "REPLICA"),
+    ("PURGE", "BINARY"),
+    ("PURGE", "MASTER"),
+    ("UNINSTALL", "PLUGIN"),
+    ("UNINSTALL", "SONAME"),
+    ("UNINSTALL", "COMPONENT"),
+];
+
 /// The server's database of accounts.
 pub(crate) const OF_ACCOUNTS: &str = "mysql";
 
-/// The statement about accounts that a text contains; `None` if it has none. The text was not passed as one that only
+/// The statement about accounts or the server that a text contains; `None` if it has none. The text was not passed as one that only
 /// reads.
 pub(crate) fn about_accounts(sql: &[u8], dialect: &Dialect) -> Option<&'static str> {
     let text = String::from_utf8_lossy(sql).to_ascii_lowercase();
@@ -280,9 +297,8 @@ impl Reading {
     fn take(&mut self, kind: TokenKind, text: &str) -> Option<&'static str> {
         let (word, name) = match kind {
             TokenKind::Word => (text.to_ascii_uppercase(), text.to_owned()),
-            TokenKind::Name => (String::new(), text.to_owned()),
+            TokenKind::Name | TokenKind::Variable => (String::new(), text.to_owned()),
             TokenKind::Quoted => (String::new(), unquoted(text)),
-            TokenKind::Variable => (String::new(), text.trim_start_matches('@').to_owned()),
             _ => (String::new(), String::new()),
         };
         let found = self.name(kind, &name).or_else(|| self.word(&word));
@@ -327,6 +343,16 @@ impl Reading {
         if is(OF_ACCOUNTS) && of_database.contains(&self.before.as_str()) {
             return Some("a statement about the database mysql");
         }
+        if is("LOAD_FILE") && self.before != "." {
+            return Some("a file of the server");
+        }
+        let of_server = ["@@GLOBAL", "@@PERSIST", "@@PERSIST_ONLY"];
+        if kind == TokenKind::Variable && self.is_set_here() {
+            let scope = name.split('.').next().unwrap_or_default();
+            if of_server.iter().any(|word| scope.eq_ignore_ascii_case(word)) {
+                return Some("a setting of the whole server");
+            }
+        }
         if RUNNING.iter().any(|procedure| is(procedure)) {
             return Some("a procedure that runs a text");
         }
@@ -365,6 +391,23 @@ impl Reading {
             // Another server's changes, data or code, which may change accounts.
             "CHANGE" | "CLONE" | "INSTALL" if self.at_start => Some("CHANGE, CLONE and INSTALL"),
             "SONAME" => Some("a loadable function"),
+            "OUTFILE" => Some("a file of the server"),
+            "DUMPFILE" if self.before == "INTO" => Some("a file of the server"),
+            "INFILE" if self.before != "LOCAL" => Some("a file of the server"),
+            "GLOBAL" | "PERSIST" | "PERSIST_ONLY" if self.is_set_here() => {
+                Some("a setting of the whole server")
+            }
+            "SHUTDOWN" | "RESTART" if may_begin => Some("a statement about the server"),
+            _ if OF_SERVER.contains(&(self.before.as_str(), word))
+                && (self.is_program || self.verb == self.before) =>
+            {
+                Some("a statement about the server")
+            }
+            "SLAVE" | "SLAVES" | "REPLICA" | "GROUP_REPLICATION"
+                if ["START", "STOP"].contains(&self.verb.as_str()) =>
+            {
+                Some("a statement about the server")
+            }
             "SERVER" if ["CREATE", "ALTER", "DROP", "REPLACE"].contains(&self.before.as_str()) => {
                 Some("a statement about servers")
             }
@@ -438,6 +481,22 @@ mod tests {
             "CHANGE MASTER TO MASTER_HOST = 'evil'",
             "CLONE INSTANCE FROM 'a'@'evil':3306 IDENTIFIED BY 'x'",
             "INSTALL SONAME 'evil'",
+            "UNINSTALL PLUGIN evil",
+            "SET GLOBAL general_log_file = '/tmp/x'",
+            "SET @a = 1, @@global . max_connections = 1",
+            "SET @@PERSIST.max_connections = 1",
+            "SET PERSIST_ONLY max_connections = 1",
+            "RESET PERSIST",
+            "PURGE BINARY LOGS BEFORE NOW()",
+            "SHUTDOWN",
+            "CREATE PROCEDURE p() SHUTDOWN",
+            "ALTER INSTANCE ROTATE INNODB MASTER KEY",
+            "STOP ALL SLAVES",
+            "START GROUP_REPLICATION",
+            "SELECT * FROM t INTO OUTFILE 'x'",
+            "SELECT a INTO /*! DUMPFILE */ 'x' FROM t",
+            "INSERT INTO t SELECT `LOAD_FILE`('/etc/passwd')",
+            "LOAD DATA CONCURRENT INFILE '/etc/passwd' INTO TABLE t",
             "CREATE FUNCTION f RETURNS STRING SONAME 'evil.so'",
             "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (USER 'a')",
             "SET PERSIST mandatory_roles = 'r'",
@@ -521,6 +580,12 @@ mod tests {
             "CREATE VIEW v AS SELECT user, role FROM t",
             "SELECT user FROM mysql INTO @a",
             "DELETE FROM t WHERE note = 'mysql.user'",
+            "SET @a = @@global.max_connections, SESSION sql_mode = @@GLOBAL.sql_mode",
+            "SET @@session.sql_mode = '', @global = 1",
+            "START TRANSACTION",
+            "ALTER TABLE t ADD global INT, ADD persist INT, ADD restart INT, ADD reset INT, ADD slave INT, ADD reset BINARY(3)",
+            "CREATE PROCEDURE p() BEGIN UPDATE t SET a = 1, reset = 2, instance = 3, global = 4; END",
+            "LOAD DATA LOCAL INFILE 'x' INTO TABLE t",
         ] {
             assert_eq!(found(sql), [None, None], "{sql}");
         }

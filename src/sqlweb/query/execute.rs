@@ -505,7 +505,7 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, job: &Job) -> Result<Clas
     }
 }
 
-/// Refuses statements about accounts for visitors of a shared web client; reading stays allowed.
+/// Refuses statements about accounts and the server for visitors of a shared web client; reading stays allowed.
 fn check_accounts(
     service: &Service,
     job: &Job,
@@ -523,11 +523,11 @@ fn check_accounts(
     found.map_or(Ok(()), |found| Err(no_accounts(found, &classified.kind)))
 }
 
-/// Refusal of a statement about accounts.
+/// Refusal of a statement about accounts or the server.
 pub(crate) fn no_accounts(found: &str, kind: &str) -> ApiError {
     let what = format!(
-        "{found} was refused: a shared database never changes accounts or the server's own database mysql (layer: \
-         server gate); run it without sharing"
+        "{found} was refused: a shared database never changes accounts, the server's own database mysql, its settings \
+         or its files (layer: server gate); run it without sharing"
     );
     ApiError::refused(what, kind, Some("gate"))
 }

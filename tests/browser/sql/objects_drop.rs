@@ -15,25 +15,25 @@ fn a_table_is_dropped_only_when_its_name_was_typed() {
     client.show_tables();
     open_menu(&client, "customers");
     choose(&client, "Drop …");
-    page.wait_for("eyes.first('dialog .consequences li')");
+    page.wait_for("eyes.first('dialog .structure-notes li')");
     let told = client.text("dialog");
     for part in [
         "DROP TABLE objects_drop.customers",
         "orders (foreign key buyer)",
-        "type its name",
+        "type customers",
     ] {
         assert!(told.contains(part), "no {part} in {told}");
     }
     let disabled = "document.querySelector('dialog .button.danger').disabled";
     assert_eq!(page.eval(disabled), true);
-    page.fill("dialog input", "customer");
+    page.fill("dialog .structure-typed + input", "customer");
     assert_eq!(page.eval(disabled), true);
     look(&client, "drop");
     // The server's refusal stands in the dialog, and nothing is lost.
     page.expect_error("400");
-    page.fill("dialog input", "customers");
+    page.fill("dialog .structure-typed + input", "customers");
     page.click("dialog .button.danger");
-    page.wait_for("/foreign key/i.test(eyes.first('.destroy-status .bad')?.innerText)");
+    page.wait_for("/foreign key/i.test(eyes.first('dialog .structure-told.bad')?.innerText)");
     assert!(tables().contains(&"customers".to_owned()));
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog')");
@@ -42,20 +42,20 @@ fn a_table_is_dropped_only_when_its_name_was_typed() {
     open_menu(&client, "orders");
     choose(&client, "Drop …");
     page.wait_for(
-        "/Views that use it will fail: totals/.test(eyes.first('dialog .consequences')?.innerText)",
+        "/Views that use it will fail: totals/.test(eyes.first('dialog .structure-notes')?.innerText)",
     );
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog')");
     open_menu(&client, "notes");
     choose(&client, "Drop …");
-    page.wait_for("/events nightly/.test(eyes.first('dialog .consequences')?.innerText)");
+    page.wait_for("/events nightly/.test(eyes.first('dialog .structure-notes')?.innerText)");
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog')");
 
     open_menu(&client, "notes");
     choose(&client, "Truncate …");
-    page.wait_for("eyes.first('dialog input')");
-    page.fill("dialog input", "notes");
+    page.wait_for("eyes.first('dialog .structure-typed + input')");
+    page.fill("dialog .structure-typed + input", "notes");
     page.press("Enter");
     page.wait_for_text("notes is now empty");
     assert_eq!(
@@ -64,8 +64,8 @@ fn a_table_is_dropped_only_when_its_name_was_typed() {
     );
     open_menu(&client, "notes");
     choose(&client, "Drop …");
-    page.wait_for("eyes.first('dialog input')");
-    page.fill("dialog input", "notes");
+    page.wait_for("eyes.first('dialog .structure-typed + input')");
+    page.fill("dialog .structure-typed + input", "notes");
     page.press("Enter");
     page.wait_for("!document.querySelector('.row-main[data-name=notes]')");
     assert!(!tables().contains(&"notes".to_owned()));
@@ -82,8 +82,8 @@ fn the_focus_is_not_lost_with_what_is_dropped() {
     client.show_tables();
     let drop = |name: &str| {
         choose(&client, "Drop …");
-        page.wait_for("eyes.first('dialog input')");
-        page.fill("dialog input", name);
+        page.wait_for("eyes.first('dialog .structure-typed + input')");
+        page.fill("dialog .structure-typed + input", name);
         page.press("Enter");
         page.wait_for(&format!(
             "!document.querySelector('.row-main[data-name={name}]') && !document.querySelector('dialog')"
@@ -111,19 +111,20 @@ fn a_drop_that_waits_for_a_lock_ends_with_its_dialog() {
     client.show_tables();
     open_menu(&client, "held");
     choose(&client, "Drop …");
-    page.wait_for("eyes.first('dialog input')");
-    page.fill("dialog input", "held");
+    page.wait_for("eyes.first('dialog .structure-typed + input')");
+    page.fill("dialog .structure-typed + input", "held");
     page.press("Enter");
     wait_until(TIMEOUT, "it waits", || {
         server.running("DROP TABLE objects_lock") > 0
     });
-    page.wait_for("eyes.first('.destroy-status')?.innerText.includes('may wait for other users')");
     page.click("dialog text=Cancel");
     wait_until(TIMEOUT, "it ends", || {
         server.running("DROP TABLE objects_lock") == 0
     });
     holder.query_drop("ROLLBACK").unwrap();
     assert_eq!(server.column("SHOW TABLES FROM objects_lock"), ["held"]);
+    page.wait_for("eyes.first('dialog .structure-told')?.innerText.includes('Cancelled. Nothing was changed')");
+    page.press("Escape");
     page.wait_for("!document.querySelector('dialog')");
     page.expect_error("400");
 }
@@ -139,8 +140,8 @@ fn every_kind_of_object_can_be_dropped() {
     for name in ["raise_prices", "vat", "fill_total", "nightly", "totals"] {
         open_menu(&client, name);
         choose(&client, "Drop …");
-        page.wait_for("eyes.first('dialog input')");
-        page.fill("dialog input", name);
+        page.wait_for("eyes.first('dialog .structure-typed + input')");
+        page.fill("dialog .structure-typed + input", name);
         page.press("Enter");
         page.wait_for(&format!("!document.querySelector('dialog') && !document.querySelector('.row-main[data-name={name}]')"));
     }
@@ -148,7 +149,7 @@ fn every_kind_of_object_can_be_dropped() {
     page.wait_for("eyes.first('.row-main[data-name=objects_drop_all]')");
     open_menu(&client, "objects_drop_all");
     choose(&client, "Drop …");
-    page.wait_for("eyes.first('dialog .consequences li')");
+    page.wait_for("eyes.first('dialog .structure-notes li')");
     assert!(
         client
             .text("dialog")
@@ -156,7 +157,7 @@ fn every_kind_of_object_can_be_dropped() {
         "{}",
         client.text("dialog")
     );
-    page.fill("dialog input", "objects_drop_all");
+    page.fill("dialog .structure-typed + input", "objects_drop_all");
     page.press("Enter");
     page.wait_for("!document.querySelector('.row-main[data-name=objects_drop_all]')");
     // The server's own databases offer nothing of the kind.
