@@ -21,7 +21,7 @@ import { enableEvent, offerUnfinished as offered, renameObject, replaceExisting 
 /** @typedef {import('./kinds.js').Named} Named */
 /** @typedef {{mariadb: boolean, open: (object: Named) => any, structure: (what: any, object: {db: string, name: string}) => void, mayChange: (db: string) => boolean}} Parts the panes and menus themselves */
 
-/** What a review says to the page and asks of it. @param {Bench} bench */
+/** Parts of the page that a review needs. @param {Bench} bench */
 const reviewOf = (bench) => ({
   transactions: () => bench.tabs.filter((tab) => tab.inTransaction).map(({ name }) => name),
   remember: ({ sql, ms, error }) => bench.remember(bench.active, { sql, ms, rows: null, error: error || null }),
