@@ -7,7 +7,7 @@ import { askRows, textOf } from '../ask.js';
 import { consequence, dropSql, truncateSql } from './kinds.js';
 import { referencesTo, usesOf } from './tablefacts.js';
 
-/** @typedef {import('./objectmenu.js').Host} Host */
+/** @typedef {Pick<import('../structure/review.js').ReviewOptions, 'api'|'newId'|'notify'|'remember'|'transactions'> & {mariadb: boolean}} Host */
 
 /**
  * Drops or empties an object. Resolves with the statement that was run, or null where nothing was.

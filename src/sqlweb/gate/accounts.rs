@@ -349,7 +349,10 @@ impl Reading {
         let of_server = ["@@GLOBAL", "@@PERSIST", "@@PERSIST_ONLY"];
         if kind == TokenKind::Variable && self.is_set_here() {
             let scope = name.split('.').next().unwrap_or_default();
-            if of_server.iter().any(|word| scope.eq_ignore_ascii_case(word)) {
+            if of_server
+                .iter()
+                .any(|word| scope.eq_ignore_ascii_case(word))
+            {
                 return Some("a setting of the whole server");
             }
         }
