@@ -41,6 +41,7 @@ mod server;
 mod sidebar;
 mod states;
 mod structure;
+mod structure_review;
 mod structure_tables;
 mod tabs;
 mod transaction;
