@@ -5,6 +5,7 @@
 
 import { fill, h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
+import { pasteLines, show, textIn } from './formparts.js';
 
 /**
  * @typedef {object} Field
@@ -136,13 +137,16 @@ function selectField(attributes, change) {
 /** @param {Record<string, any>} attributes @param {boolean} isPassword @param {number|undefined} maxLength @param {(value: string) => void} change */
 function textField(attributes, isPassword, maxLength, change) {
   const input = h('input', { class: 'field', type: isPassword ? 'password' : 'text', autocomplete: isPassword ? 'new-password' : 'off', spellcheck: 'false', autocapitalize: 'off', maxlength: maxLength ?? null, ...attributes });
-  input.addEventListener('input', () => change(input.value));
+  input.addEventListener('input', () => change(isPassword ? input.value : textIn(input)));
+  if (!isPassword) input.addEventListener('paste', (event) => pasteLines(event, input));
   return {
     input,
     draw: (/** @type {Field} */ { name }, /** @type {Values} */ now) => {
-      if (isPassword) input.type = now.seen ? 'text' : 'password';
       const value = String(now[name] ?? '');
+      if (!isPassword) return show(input, value, null);
+      input.type = now.seen ? 'text' : 'password';
       if (input.value !== value) input.value = value;
+      return undefined;
     },
   };
 }

@@ -61,7 +61,7 @@ export function show(control, value, typing) {
 }
 
 /** The text of a field, with its line breaks. @param {HTMLInputElement} input */
-function textIn(input) {
+export function textIn(input) {
   const { feed, back } = BREAKS.get(input) ?? { feed: FEEDS[0], back: '' };
   const text = input.value.replaceAll(feed, '\n');
   return back ? text.replaceAll(back, '\r') : text;
@@ -81,7 +81,7 @@ export function cellInput(className, change) {
 }
 
 /** Pastes several lines with signs for their breaks. @param {ClipboardEvent} event @param {HTMLInputElement} input */
-function pasteLines(event, input) {
+export function pasteLines(event, input) {
   const text = event.clipboardData?.getData('text/plain').replace(/\r\n?/g, '\n').replace(/\n+$/, '') ?? '';
   if (!text.includes('\n') || input.readOnly) return;
   event.preventDefault();

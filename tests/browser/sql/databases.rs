@@ -132,6 +132,22 @@ fn a_database_is_created_and_changed() {
             ),
             "it's \\ mine"
         );
+        // Breaks within a comment stay when something else of it is changed.
+        Database::shared().exec("ALTER DATABASE databases_made COMMENT 'one\ntwo'");
+        open_menu(&client, "databases_made");
+        choose(&client, "Properties …");
+        page.wait_for("eyes.first('dialog [data-field=comment]')");
+        page.click("dialog [data-field=comment]");
+        page.press("End");
+        page.type_text(" more");
+        agree(&client);
+        page.wait_for("!document.querySelector('dialog')");
+        assert_eq!(
+            server(
+                "SELECT HEX(SCHEMA_COMMENT) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'databases_made'"
+            ),
+            "6F6E650A74776F206D6F7265"
+        );
     }
     forget(&["databases_made"]);
 }
