@@ -73,9 +73,10 @@ export function errorWithoutSecrets(sql, kept, error) {
 function secretParts(sql) {
   if (!HINT.test(sql)) return [];
   const all = [...statements(sql)];
-  const isOpen = endsInQuotes(sql);
+  const isSkipped = hidesQuotes(sql);
+  const isOpen = isSkipped || endsInQuotes(sql);
   const parts = all.flatMap(({ start, end }) => new Clauses(sql, start, end, isOpen).parts);
-  const from = isOpen ? rawStart(sql, all.at(-1)?.start ?? 0, parts) : -1;
+  const from = isOpen ? rawStart(sql, isSkipped ? 0 : all.at(-1)?.start ?? 0, parts) : -1;
   if (from >= 0) parts.push({ start: from, end: sql.length });
   let done = 0;
   return parts.sort((a, b) => a.start - b.start || b.end - a.end).filter(({ start, end }) => start >= done && (done = end));
@@ -86,6 +87,9 @@ function endsInQuotes(sql) {
   const last = tokens(`${sql} x`).at(-1);
   return last !== undefined && last.type !== 'comment' && last.start < sql.length;
 }
+
+/** True if a comment that some servers run and others skip has a quote too many. @param {string} sql */
+const hidesQuotes = (sql) => [...sql.matchAll(/\/\*M?![\s\S]*?\*\//g)].some(([text]) => ["'", '"', '`'].some((quote) => text.split(quote).length % 2 === 0));
 
 /** Place of the first literal that looks like a password, but that no token was found for; -1 if there is none. */
 function rawStart(sql, start, parts) {
@@ -188,6 +192,11 @@ class Clauses {
     if (previous === 'BY') return !OTHER_BY.has(before);
     if (/^(?:account|secret)$/.test(this.#kind)) return !this.#isOther(source, end);
     if (this.#kind === 'dynamic') return this.#isStatementWithSecret(source);
+    // A text that a procedure or a later PREPARE runs.
+    if ((this.#first === 'SET' || this.#seen.has('CALL')) && (source === MASK || contentOf(source).search(RAW) >= 0)) {
+      this.#kind = 'values';
+      return true;
+    }
     const isAssigned = previous === '=' || previous === ':=';
     const name = isAssigned ? before : previous;
     if (this.#kind === 'table' && this.#seen.has('SELECT')) return false;
