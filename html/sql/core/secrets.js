@@ -25,6 +25,8 @@ const NO_SECRET = new Set(['PASSWORD', 'OLD_PASSWORD', 'RANDOM', 'NULL', 'DEFAUL
 const VARIABLE = /^@[\w$.`]*(?:PASSWORD|PASSWD|PASSPHRASE|PWD)`?$/;
 const URL_WITH_PASSWORD = /^.\s*\w+:\/\/[^\s/@]*:\S*@/;
 const UNFINISHED_URL = /^.\s*\w+:\/\/[^\s/@]*:\S/;
+/** A password clause in a text that may run later. */
+const CLAUSE = /\bident\w*\s+(?:by|with|via|as)\b|\bset\s+password\b|(?:master|source)_password\b/i;
 /** Password clauses in a text whose quotes are out of step, where no token can be trusted. */
 const RAW = /\bident\w*\s+(?:by|with|via|as)\b|\bset\s+password\b|\b(?:old_)?password\s*\(|(?:master|source)_password\b|\b(?:create|alter)\s+user\b/gi;
 
@@ -71,7 +73,7 @@ export function errorWithoutSecrets(sql, kept, error) {
 
 /** The literals of password clauses, in order. @param {string} sql @returns {{start: number, end: number}[]} */
 function secretParts(sql) {
-  if (!HINT.test(sql)) return [];
+  if (!HINT.test(sql) && !sql.includes(MASK)) return [];
   const all = [...statements(sql)];
   const isSkipped = hidesQuotes(sql);
   const isOpen = isSkipped || endsInQuotes(sql);
@@ -193,7 +195,7 @@ class Clauses {
     if (/^(?:account|secret)$/.test(this.#kind)) return !this.#isOther(source, end);
     if (this.#kind === 'dynamic') return this.#isStatementWithSecret(source);
     // A text that a procedure or a later PREPARE runs.
-    if ((this.#first === 'SET' || this.#seen.has('CALL')) && (source === MASK || contentOf(source).search(RAW) >= 0)) {
+    if ((this.#first === 'SET' || this.#seen.has('CALL')) && (source === MASK || CLAUSE.test(contentOf(source)))) {
       this.#kind = 'values';
       return true;
     }
