@@ -7,7 +7,7 @@ import { askRows, textOf } from '../ask.js';
 import { consequence, dropSql, truncateSql } from './kinds.js';
 import { referencesTo, usesOf } from './tablefacts.js';
 
-/** @typedef {Pick<import('../structure/review.js').ReviewOptions, 'api'|'newId'|'notify'|'remember'|'transactions'> & {mariadb: boolean}} Host */
+/** @typedef {Pick<import('../structure/review.js').ReviewOptions, 'api'|'newId'|'notify'|'remember'|'transactions'> & {mariadb: boolean, fillIn: (db: string, sql: string, name: string) => void}} Host */
 
 /**
  * Drops or empties an object. Resolves with the statement that was run, or null where nothing was.
@@ -16,14 +16,14 @@ import { referencesTo, usesOf } from './tablefacts.js';
  */
 export async function destroy(what, object, host) {
   const { kind, db, name } = object;
-  const { api, mariadb, newId, notify, remember, transactions } = host;
+  const { api, fillIn, mariadb, newId, notify, remember, transactions } = host;
   const isDrop = what === 'drop';
   const isUsed = isDrop && (kind === 'table' || kind === 'view');
   const { review } = await import('../structure/review.js');
   const { done, ran } = await review({
     api, newId, notify, remember, transactions, server: { mariadb },
     title: `${isDrop ? 'Drop' : 'Truncate'} ${kind} ${name}`, action: isDrop ? 'Drop' : 'Truncate', typed: name, db: kind === 'database' ? '' : db,
-    statements: [isDrop ? dropSql(object) : truncateSql(object)],
+    statements: [isDrop ? dropSql(object) : truncateSql(object)], open: (sql) => fillIn(db, sql, name),
     losses: [isDrop ? consequence(object) : 'This removes every row, resets AUTO_INCREMENT and runs no triggers. It cannot be rolled back.'],
     notes: [foreignKeys(object, { api, mariadb }), ...(isUsed ? [usesOf({ api, mariadb, db, table: name })] : [])],
   });
