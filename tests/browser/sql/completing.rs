@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::sql::client::Client;
-use crate::sql::edit::open_data;
+use crate::sql::data::open_data;
 
 const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY, name VARCHAR(40), vip ENUM('yes', 'no')); \
     CREATE TABLE orders (id INT PRIMARY KEY, customer_id INT, status ENUM('open', 'paid'), FOREIGN KEY (customer_id) REFERENCES customers (id)); \

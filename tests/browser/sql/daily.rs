@@ -4,7 +4,8 @@ use mysql::prelude::Queryable as _;
 use serde_json::json;
 
 use super::client::{Client, strings};
-use super::edit::{on_data, open_data, pending, server, type_into};
+use super::data::{open_data, until_loaded};
+use super::edit::{on_data, paste, pending, server, type_into};
 use support::Database;
 
 /// A row of many columns, with comments and types that have parameters.
@@ -25,14 +26,6 @@ fn reload(client: &Client) {
     client.settle();
     client.page.reload();
     client.wait_until_ready();
-    client.settle();
-}
-
-#[track_caller]
-fn until_loaded(client: &Client) {
-    client
-        .page
-        .wait_for("eyes.first('.data-table') && !eyes.first('.data[aria-busy]')");
     client.settle();
 }
 
@@ -279,16 +272,6 @@ fn the_active_one_of_many_tables_is_whole_in_sight_and_all_are_listed() {
     page.assert_accessible("many tables");
     page.viewport(1024, 768);
     page.wait_for(inside);
-}
-
-/// Pastes a text where the focus is.
-#[track_caller]
-fn paste(client: &Client, text: &str) {
-    client.page.eval(&format!(
-        "(() => {{ const data = new DataTransfer(); data.setData('text/plain', {}); document.activeElement.dispatchEvent(new ClipboardEvent('paste', {{ clipboardData: data, bubbles: true, cancelable: true }})); }})()",
-        json!(text)
-    ));
-    client.settle();
 }
 
 #[test]

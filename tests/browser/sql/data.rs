@@ -38,7 +38,7 @@ const SCROLL: &str = r"(async (columns) => {
 
 /// Opens the data of a table by the button beside it.
 #[track_caller]
-pub(super) fn open_data(client: &Client, table: &str) {
+pub(crate) fn open_data(client: &Client, table: &str) {
     client.page.eval(&format!(
         "[...document.querySelectorAll('.row-data')].find((b) => b.dataset.rows === {}).click()",
         json!(table)
@@ -50,13 +50,13 @@ pub(super) fn open_data(client: &Client, table: &str) {
     client.settle();
 }
 
-/// Waits until the rows asked for last are there.
+/// Waits for the rows of the data tab that is in front.
 #[track_caller]
-fn until_loaded(client: &Client) {
+pub(super) fn until_loaded(client: &Client) {
     client.settle();
     client
         .page
-        .wait_for("eyes.first('.data') && !eyes.first('.data[aria-busy]')");
+        .wait_for("eyes.first('.data-table') && !eyes.first('.data[aria-busy]')");
     client.settle();
 }
 

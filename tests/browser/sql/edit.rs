@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Client, strings};
+use super::data::{open_data, until_loaded};
 use support::Database;
 
 const ITEMS: &str = r"CREATE TABLE items (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(20) NOT NULL, price DECIMAL(8,2) NULL DEFAULT 9.50,
@@ -17,30 +18,6 @@ const ASKS_BEFORE_LEAVING: &str = "(() => { const event = new Event('beforeunloa
 
 /// Entries of the browser's storage that hold changes of rows.
 const KEPT: &str = "Object.keys(localStorage).filter((name) => name.includes('.pending.')).length";
-
-/// Opens the data of a table by the button beside it.
-#[track_caller]
-pub(crate) fn open_data(client: &Client, table: &str) {
-    client.page.eval(&format!(
-        "[...document.querySelectorAll('.row-data')].find((b) => b.dataset.rows === {}).click()",
-        json!(table)
-    ));
-    until_loaded(client);
-    client.page.wait_for(&format!(
-        "eyes.first('.data-table')?.textContent.endsWith({})",
-        json!(format!(".{table}"))
-    ));
-    client.settle();
-}
-
-#[track_caller]
-fn until_loaded(client: &Client) {
-    client.settle();
-    client
-        .page
-        .wait_for("eyes.first('.data') && !eyes.first('.data[aria-busy]')");
-    client.settle();
-}
 
 /// The page on the data of `table`.
 #[track_caller]
@@ -653,7 +630,7 @@ fn what_cannot_be_edited_says_why_in_one_line() {
 
 /// Pastes a text, or a file, where the focus is.
 #[track_caller]
-fn paste(client: &Client, text: &str) {
+pub(super) fn paste(client: &Client, text: &str) {
     client.page.eval(&format!(
         "(() => {{ const data = new DataTransfer(); data.setData('text/plain', {}); document.activeElement.dispatchEvent(new ClipboardEvent('paste', {{ clipboardData: data, bubbles: true, cancelable: true }})); }})()",
         json!(text)

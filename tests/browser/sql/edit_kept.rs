@@ -4,7 +4,8 @@ use mysql::prelude::Queryable as _;
 use serde_json::json;
 
 use super::client::Client;
-use super::edit::{apply, on_data, open_data, pending, review, server, type_into};
+use super::data::{open_data, until_loaded};
+use super::edit::{apply, on_data, pending, review, server, type_into};
 use support::Database;
 
 const ITEMS: &str = "CREATE TABLE items (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(20) NOT NULL, price DECIMAL(8,2) NULL DEFAULT 9.50, at TIMESTAMP(3) NULL);
@@ -17,14 +18,6 @@ fn reload(client: &Client) {
     client.page.reload();
     client.wait_until_ready();
     until_loaded(client);
-}
-
-#[track_caller]
-fn until_loaded(client: &Client) {
-    client
-        .page
-        .wait_for("eyes.first('.data-table') && !eyes.first('.data[aria-busy]')");
-    client.settle();
 }
 
 #[test]

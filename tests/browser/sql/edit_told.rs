@@ -1,7 +1,8 @@
 //! Hints before rows are written: changes that follow in other tables, missing values, possible values.
 
 use super::client::Client;
-use super::edit::{apply, on_data, open_data, pending, review, server, type_into};
+use super::data::open_data;
+use super::edit::{apply, on_data, pending, review, server, type_into};
 
 const FAMILY: &str = "CREATE TABLE parent (id INT PRIMARY KEY, name VARCHAR(20));
     CREATE TABLE child (id INT PRIMARY KEY, parent INT, FOREIGN KEY goes (parent) REFERENCES parent (id) ON DELETE CASCADE ON UPDATE CASCADE);

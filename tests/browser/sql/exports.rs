@@ -242,7 +242,7 @@ fn the_data_of_a_table_is_exported_with_all_digits_of_a_float() {
         "CREATE TABLE floats (id INT PRIMARY KEY, f FLOAT); INSERT INTO floats VALUES (1, 1234567.875), (2, 16777216)",
     );
     client.show_tables();
-    super::edit::open_data(&client, "floats");
+    super::data::open_data(&client, "floats");
     let (_, csv) = download(&client, 0, "csv");
     assert_eq!(csv, "id,f\r\n1,1234567.875\r\n2,16777216\r\n");
     let (_, sql) = download(&client, 1, "insert");

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::client::{Client, make_database, strings};
-use super::edit::{on_data, open_data};
+use super::data::{open_data, until_loaded};
+use super::edit::on_data;
 use super::looks::look_at;
 use super::objects::as_account;
 use support::Database;
@@ -37,16 +38,6 @@ fn listed(client: &Client) -> Vec<String> {
             .page
             .eval("eyes.all('.value-list label').map((label) => label.textContent)"),
     )
-}
-
-/// Waits until the rows asked for last are there.
-#[track_caller]
-pub(super) fn until_loaded(client: &Client) {
-    client.settle();
-    client
-        .page
-        .wait_for("eyes.first('.data') && !eyes.first('.data[aria-busy]')");
-    client.settle();
 }
 
 /// Ticks the values of a column and filters by them.

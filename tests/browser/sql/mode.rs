@@ -172,7 +172,7 @@ fn reading_works_in_read_only_mode() {
     client.until_ended(|| client.page.click("#explain"));
     client.run("SHOW CREATE TABLE t");
     assert_eq!(client.headers(), ["Table", "Create Table"]);
-    super::edit::open_data(&client, "t");
+    super::data::open_data(&client, "t");
     assert_eq!(
         client
             .page

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::sql::client::Client;
-use crate::sql::edit::open_data;
+use crate::sql::data::open_data;
 
 #[test]
 fn a_failure_is_told_once_and_the_result_before_it_stays() {

@@ -1,7 +1,8 @@
 //! Tools of results: figures of a selection, only matching rows, differences of two results.
 
 use super::client::Client;
-use super::edit::{on_data, open_data};
+use super::data::open_data;
+use super::edit::on_data;
 use super::looks::look;
 
 #[track_caller]

@@ -588,7 +588,7 @@ fn panes_of_the_table_show_the_new_structure() {
     let client = Client::open("structure_panes", SHOP);
     let page = &client.page;
     client.show_tables();
-    crate::sql::edit::open_data(&client, "orders");
+    crate::sql::data::open_data(&client, "orders");
     page.click(&row("orders"));
     page.wait_for("eyes.first('.schema table')");
     page.click(".schema-head text=Edit structure");

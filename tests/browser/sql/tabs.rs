@@ -1,7 +1,7 @@
 //! The names of tabs, results that stay, and many tabs.
 
 use crate::sql::client::{Client, row};
-use crate::sql::edit::open_data;
+use crate::sql::data::open_data;
 use crate::sql::looks::look;
 
 const SHOP: &str =

@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::client::Client;
-use super::edit::{apply, open_data, review, type_into};
-use super::filters::{compare, until_loaded};
+use super::data::{open_data, until_loaded};
+use super::edit::{apply, review, type_into};
+use super::filters::compare;
 use support::database::{MOMENTS, Options, ZONES};
 use support::{Browser, Database, Postern};
 
