@@ -16,6 +16,7 @@ let serial = 0;
  */
 export function openDialog({ title, wide = false, harmless = false, body, actions = [], mayDismiss, onOpen }) {
   const path = pathOf(document.activeElement);
+  const select = selectionOf(document.activeElement);
   const titleId = `dialog-title-${++serial}`;
   const dialog = h('dialog', { class: wide ? 'dialog wide' : 'dialog', 'aria-labelledby': titleId });
   return new Promise((resolve) => {
@@ -28,6 +29,7 @@ export function openDialog({ title, wide = false, harmless = false, body, action
       dialog.remove();
       stackToasts();
       for (const one of path) if (returned(one)) break;
+      select();
       resolve(result);
     });
     dialog.addEventListener('cancel', (event) => { event.preventDefault(); dismiss(); });
@@ -45,6 +47,13 @@ function pathOf(element) {
   const path = [];
   for (let one = element; one && one !== document.body; one = one.parentElement) path.push(/** @type {HTMLElement} */ (one));
   return path;
+}
+
+/** Puts the selection of a field back, which a modal dialog takes from it, unless its text is another by then. @param {Element|null} element @returns {() => void} */
+function selectionOf(element) {
+  if (!(element instanceof HTMLTextAreaElement || element instanceof HTMLInputElement) || element.selectionStart === null) return () => {};
+  const { value, selectionStart, selectionEnd, selectionDirection } = element;
+  return () => { if (document.activeElement === element && element.value === value) element.setSelectionRange(selectionStart, selectionEnd, selectionDirection ?? 'none'); };
 }
 
 /** Focuses an element, or the first one in it that Tab would reach; false where there is none. @param {HTMLElement} element */

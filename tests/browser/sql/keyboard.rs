@@ -242,3 +242,39 @@ fn a_cancelled_statement_has_not_found_nothing() {
     client.until_ended(|| page.click("#cancel"));
     assert!(!client.text(".results").contains("No rows returned"));
 }
+
+/// A modal dialog takes the selection of a field in Chromium: Ctrl+Enter would run another statement.
+#[test]
+fn the_cursor_is_where_it_was_after_every_dialog() {
+    let client = Client::open("keyboard_cursor", "CREATE TABLE t (id INT)");
+    let page = &client.page;
+    client.write("INSERT INTO t VALUES (1);\n\nSELECT :x AS second;\n\nDELETE FROM t;");
+    let cursor = || page.eval("document.activeElement.selectionStart").as_u64();
+    let go_to = |at: u64| {
+        page.eval(&format!("(() => {{ const area = document.querySelector('textarea'); area.focus(); area.setSelectionRange({at}, {at}); }})()"));
+    };
+    let gone = || {
+        page.wait_for(
+            "!document.querySelector('dialog') && document.activeElement.matches('.editor-area')",
+        )
+    };
+    go_to(30);
+    page.press("Control+k");
+    page.wait_for("eyes.first('dialog[open]')");
+    page.press("Escape");
+    gone();
+    assert_eq!(cursor(), Some(30), "search");
+    page.press("Control+Enter");
+    page.wait_for("eyes.first('dialog textarea')");
+    page.fill("dialog textarea", "5");
+    page.press("Enter");
+    gone();
+    assert_eq!(cursor(), Some(30), "parameters");
+    client.settle();
+    go_to(55);
+    page.press("Control+Enter");
+    page.wait_for("eyes.first('dialog[open]')");
+    page.click("dialog .button.danger");
+    gone();
+    assert_eq!(cursor(), Some(55), "confirmation");
+}
