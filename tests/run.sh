@@ -20,10 +20,10 @@ phase() {
 # Modules of `sql` and `manager`, and tests of `browser`, whose answers depend on the server.
 of_sql='api::answers:: api::edit_types:: api::limits:: api::scripts:: api::search:: api::sessions:: api::time_zone::
     cluster::on_
-    dump:: everyday:: gate_ on_mariadb:: on_mysql:: readonly:: values::'
+    dump:: everyday:: gate_ on_mariadb:: on_mysql:: readonly:: shared_accounts:: values::'
 of_manager='guest::'
 of_browser='sql::on_mysql:: sql::data::on_mariadb:: sql::data::a_timestamp_in sql::edit::long_texts sql::edit::a_cell_is
-    sql::structure:: sql::dumps::a_database_is sql::filters::each_value sql::import::an_export_is sql::server::a_query_that sql::structure_tables::'
+    sql::structure:: sql::structure_review:: sql::dumps::a_database_is sql::filters::each_value sql::import::an_export_is sql::server::a_query_that sql::structure_tables::'
 
 tests/setup.sh
 phase setup

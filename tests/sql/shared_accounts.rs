@@ -6,7 +6,7 @@ use support::http::Client;
 use support::{Database, Postern};
 
 /// Statements that would create or change an account, or make another statement do it later.
-const REFUSED: [&str; 27] = [
+const REFUSED: [&str; 30] = [
     "CREATE USER shared_evil IDENTIFIED BY 'x'",
     "/*!50000 CREATE USER shared_evil */",
     "CREATE /*!99999 TABLE */ USER shared_evil",
@@ -29,6 +29,9 @@ const REFUSED: [&str; 27] = [
     "EXECUTE IMMEDIATE 'DROP USER shared_victim'",
     "SET GLOBAL init_connect = 'GRANT ALL ON *.* TO shared_victim'",
     "CALL sys.execute_prepared_stmt('DROP USER shared_victim')",
+    "CALL sys.`éxecute_prepared_stmt`('DROP USER shared_victim')",
+    "FLUSH TABLES WITH READ LOCK",
+    "CREATE TABLE shared_accounts.d (a INT) DATA DIRECTORY = '/tmp'",
     "SET GLOBAL max_connections = 200",
     "SET @@GLOBAL.max_connections = 200",
     "SELECT 1 INTO OUTFILE 'shared_evil'",
@@ -144,12 +147,56 @@ fn no_route_of_a_shared_client_changes_accounts() {
     assert_eq!(accounts(db), before);
     assert_eq!(db.value("SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'shared_accounts'"), "0");
 
-    // Everything else goes on, also with such names, and accounts can be read.
+    // A byte that is a blank in latin1, and one in cp852.
+    for (set, blank) in [("latin1", 0xa0), ("cp852", 0xff)] {
+        let mut text = format!("SET NAMES {set};\nCREATE_USER shared_evil;").into_bytes();
+        let at = text.iter().position(|b| *b == b'_').unwrap();
+        text[at] = blank;
+        let lines = script(&mut client, "application/sql", &text);
+        assert!(lines.contains("never changes accounts"), "{lines}");
+    }
+    assert_eq!(accounts(db), before);
+    // Hashes of passwords are not shown either.
+    for sql in [
+        "SELECT * FROM mysql.user",
+        "SELECT authentication_string FROM `mysql`.`user`",
+        "SHOW CREATE USER shared_victim",
+    ] {
+        refused(&post(&mut client, "/api/query", json!({"sql": sql})), sql);
+    }
+    refused(
+        &post(
+            &mut client,
+            "/api/query",
+            json!({"sql": "TABLE user", "db": "mysql"}),
+        ),
+        "TABLE",
+    );
+    refused(
+        &post(
+            &mut client,
+            "/api/dump",
+            json!({"db": "mysql", "review": true}),
+        ),
+        "dump",
+    );
+    let (_, told) = post(
+        &mut client,
+        "/api/query",
+        json!({"sql": "SHOW GRANTS FOR shared_victim"}),
+    );
+    let told = told.to_string();
+    assert!(
+        told.contains("USAGE") && !told.replace("'***'", "").contains("'*"),
+        "{told}"
+    );
+
+    // Everything else goes on, also with such names.
     for sql in [
         "UPDATE shared_accounts.t SET password = 'grant all', role = 'drop user' WHERE id = 1",
         "CREATE TABLE shared_accounts.user (role INT, password TEXT)",
         "ALTER TABLE shared_accounts.user DROP role",
-        "SELECT User FROM mysql.user LIMIT 1",
+        "SELECT Db FROM mysql.db LIMIT 1",
         "SHOW GRANTS",
     ] {
         let (status, told) = post(&mut client, "/api/query", json!({"sql": sql}));

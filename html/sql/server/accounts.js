@@ -29,7 +29,7 @@ export function accountsPage(deps) {
   let members = [];
   /** @type {any[]} */ let accounts = [];
   const work = () => ({ ...deps, accounts, admins: accounts.filter(({ admin, role, state }) => admin && !role && !state.includes('locked')).length, changed: (name) => changed(name) });
-  const show = (row) => showGrants(detail, row, members, deps, deps.mayChangeAccounts() ? work() : null);
+  const show = (row) => showGrants(detail, row, members, deps, !deps.readOnly() ? work() : null);
   /** Shows what was changed. @param {string} [made] name of the account that is new */
   const changed = async (made) => {
     const focused = focusedIn(detail)?.textContent;
@@ -55,7 +55,7 @@ export function accountsPage(deps) {
     try {
       const [rows, edges] = await Promise.all([list(deps, signal), askRows(api, { sql: MEMBERS[deps.mariadb() ? 'mariadb' : 'mysql'], signal }).catch(() => [])]);
       members = edges;
-      const [me] = deps.mayChangeAccounts() ? await askRows(api, { sql: 'SELECT CURRENT_USER() AS name', signal }) : [];
+      const [me] = !deps.readOnly() ? await askRows(api, { sql: 'SELECT CURRENT_USER() AS name', signal }) : [];
       accounts = rows.map((row) => account(row, edges, deps.mariadb())).map((one) => ({ ...one, own: one.name === me?.name }));
       for (const one of tools) one.hidden = false;
       table.set(accounts);
@@ -70,7 +70,7 @@ export function accountsPage(deps) {
       fill(detail, h('h3', { text: 'Your account' }), grantsText(lines, deps));
     }
   };
-  const tools = deps.mayChangeAccounts() ? [toolButton('New account …', async () => (await structure()).createAccount(work())), toolButton('New role …', async () => (await structure()).createRole(work()))] : [];
+  const tools = !deps.readOnly() ? [toolButton('New account …', async () => (await structure()).createAccount(work())), toolButton('New role …', async () => (await structure()).createRole(work()))] : [];
   for (const one of tools) one.hidden = true;
   const page = frame({ label: 'Accounts', table, load, tools, content: [detail] });
   page.element.classList.add('two');

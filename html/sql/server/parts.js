@@ -12,7 +12,6 @@ import { fill, h, icon, iconButton } from '../../common/dom.js';
  * @property {() => string} newId
  * @property {() => boolean} readOnly
  * @property {() => boolean} mariadb
- * @property {() => boolean} mayChangeAccounts
  * @property {(outcome: {sql: string, ms: number, error: string}) => void} remember
  * @property {() => string} user
  * @property {() => string} [database] the one that is looked at

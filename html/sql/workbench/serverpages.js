@@ -6,7 +6,7 @@ import { later } from './querytab.js';
 import { randomId } from './store.js';
 
 /** The pages by their address. */
-const PAGES = { processes: 'Processes', status: 'Status', variables: 'Variables', accounts: 'Accounts and privileges', sizes: 'Sizes' };
+const PAGES = { processes: 'Processes', status: 'Status', variables: 'Variables', sizes: 'Sizes', accounts: 'Accounts and privileges' };
 
 /**
  * Parts of the workbench that the pages need.
@@ -33,13 +33,19 @@ export class ServerPages {
   /** Wires the button in the top bar. */
   listen() {
     const button = byId('server-menu');
-    button.addEventListener('click', () => openMenu(button, Object.entries(PAGES).map(([name, label]) => ({ label, run: () => { location.hash = `server=${name}`; } }))));
+    button.addEventListener('click', () => openMenu(button, Object.entries(this.#pages()).map(([name, label]) => ({ label, run: () => { location.hash = `server=${name}`; } }))));
+  }
+
+  /** The pages that there are: visitors of a shared database see no accounts. @returns {Record<string, string>} */
+  #pages() {
+    const { accounts, ...others } = PAGES;
+    return this.#bench.info?.shared ? others : { ...others, accounts };
   }
 
   /** Shows the page that the address names; false where it names none. */
   followHash() {
     const name = /^#server=(\w+)$/.exec(location.hash)?.[1] ?? '';
-    if (!Object.hasOwn(PAGES, name)) {
+    if (!Object.hasOwn(this.#pages(), name)) {
       this.#leave();
       return false;
     }
@@ -55,9 +61,8 @@ export class ServerPages {
     bench.layout.closeDrawer();
     byId('main').hidden = true;
     byId('server').hidden = false;
-    this.#shown ??= module.openPages(byId('server'), PAGES, {
+    this.#shown ??= module.openPages(byId('server'), this.#pages(), {
       api: bench.api, notify, newId: randomId, readOnly: () => bench.readOnly, mariadb: () => /mariadb/i.test(bench.info.version), user: () => bench.info.user, database: () => bench.active.db || bench.sidebar.db || '',
-      mayChangeAccounts: () => !bench.readOnly && bench.info.shared === false,
       remember: ({ sql, ms, error }) => bench.remember(bench.active, { sql, ms, rows: null, error }),
       browse: (db) => bench.browse(db),
       openSchema: (db, table) => bench.openSchema(db, table),

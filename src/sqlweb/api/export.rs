@@ -8,7 +8,7 @@ use crate::http::{Method, Request, Response};
 use crate::sqlweb::catalogue::identifier;
 use crate::sqlweb::error::ApiError;
 use crate::sqlweb::output::{ExportSink, Format, Layout, LazyStream, file_name};
-use crate::sqlweb::query::{Download, DumpJob, Export, TimeZone, execute};
+use crate::sqlweb::query::{Download, DumpJob, Export, TimeZone, execute, no_accounts};
 use crate::sqlweb::service::Service;
 use crate::sqlweb::{dump, gate};
 
@@ -214,6 +214,9 @@ fn read_dump(service: &Service, request: &Request) -> Result<(DumpJob, Answer), 
     };
     fields.refuse_others();
     fields.done()?;
+    if service.has_visitors() && db.eq_ignore_ascii_case(gate::OF_ACCOUNTS) {
+        return Err(no_accounts("a dump of the database mysql", "DUMP"));
+    }
     let answer = match wanted {
         [true, _] => Answer::Ticket,
         [_, true] => Answer::Review,

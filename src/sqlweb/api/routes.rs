@@ -333,12 +333,19 @@ fn catalogue_answer(
         let [first, second] = [0, 1].map(|i| named.get(i).map_or("", String::as_str));
         let ask = |conn: &mut mysql::Conn| ask(conn, first, second);
         let response = shared.with_spare_conn(&client, uses.as_ref(), ask);
-        request.respond(response.unwrap_or_else(|error| Response::error(&found_status(error))));
+        let failed = |error| Response::error(&found_status(error, shared.has_guest()));
+        request.respond(response.unwrap_or_else(failed));
     });
 }
 
-/// Sets the status 404 for an unknown database or table, and 403 for one that the account may not see.
-fn found_status(mut error: ApiError) -> ApiError {
+/// Sets the status 404 for an unknown database or table, and 403 for one that the account may not see. A guest account
+/// does not learn which of both it is.
+fn found_status(mut error: ApiError, is_guest: bool) -> ApiError {
+    if is_guest && matches!(error.errno(), Some(1044 | 1049 | 1142 | 1146)) {
+        return ApiError::not_found(
+            "there is no such database or table, or this account does not see it",
+        );
+    }
     error.status = match error.errno() {
         // ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME
         Some(1049 | 1146 | 1102 | 1103) => 404,

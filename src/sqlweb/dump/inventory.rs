@@ -334,7 +334,7 @@ impl Inventory {
             ));
             return Ok(None);
         };
-        if let Some(why) = program.fault() {
+        if let Some(why) = program.fault(&self.frame) {
             return Err(refused(&title, why));
         }
         if !reader.dump.definers {

@@ -174,14 +174,26 @@ impl Program {
     }
 
     /// Reason that its text must not be in a file; `None` if it is one statement that creates it.
-    pub(super) fn fault(&self) -> Option<&'static str> {
+    pub(super) fn fault(&self, frame: &DumpContext) -> Option<&'static str> {
         let mode = self.session.iter().find(|(name, _)| *name == "sql_mode");
         let mode = mode.map_or(MODE, |(_, mode)| mode);
         let reading = ReadingModes {
             is_program: !self.is_view(),
             ..ReadingModes::of_mode(mode)
         };
-        one_statement::fault(&self.create, &self.kind, reading)
+        // A console knows no names in double quotes: a backslash before the last one takes it for an escaped one.
+        let of_console = ReadingModes {
+            ansi_quotes: false,
+            ..reading
+        };
+        one_statement::fault(&self.create, &self.kind, reading).or_else(|| {
+            let is_read = reading.ansi_quotes && !self.goes_as_text(frame);
+            let fault =
+                is_read.then(|| one_statement::fault(&self.create, &self.kind, of_console))?;
+            fault.and(Some(
+                "a console reads a backslash in a double quoted name differently",
+            ))
+        })
     }
 
     /// Its text as a comment, for a broken view.
@@ -388,6 +400,28 @@ mod tests {
             let mut program = trigger(from);
             program.without_database("shop");
             assert_eq!(program.create, to);
+        }
+    }
+
+    #[test]
+    fn what_a_console_would_read_differently_is_refused() {
+        let frame = |runs_texts| DumpContext {
+            collation: String::new(),
+            runs_texts,
+            drop: false,
+        };
+        for (name, is_refused) in [
+            (r#""a\" # " \g DROP USER b \g SELECT 1 AS ""#, true),
+            (r#""a\""#, true),
+            (r#""a""b""#, false),
+        ] {
+            let program = Program {
+                kind: "PROCEDURE".to_owned(),
+                session: vec![("sql_mode", "ANSI_QUOTES".to_owned())],
+                ..trigger(&format!("CREATE PROCEDURE p() SELECT 1 AS {name}"))
+            };
+            assert_eq!(program.fault(&frame(false)).is_some(), is_refused, "{name}");
+            assert_eq!(program.fault(&frame(true)), None, "{name}");
         }
     }
 

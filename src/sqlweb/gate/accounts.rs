@@ -6,17 +6,17 @@
 //! quoting, with and without the code in executable comments, and with characters of several bytes. Statements that run a
 //! text, such as `PREPARE`, are refused, since their text is not known.
 
-use super::dialect::{Dialect, contains_ignoring_case};
+use super::dialect::Dialect;
 use super::lexer::{LexError, Lexer, Token, TokenKind};
 use super::words::unquoted;
 
 /// Parts of words of which a text has one if it can be about accounts or the server.
 #[rustfmt::skip]
-const HINTS: [&str; 37] = [
-    "user", "role", "grant", "revoke", "password", "mysql", "prepare", "execute", "binlog", "init_connect", "init_slave",
-    "init_replica", "create_synonym_db", "statement_performance_analyzer", "$", "init_file", "proxy",
+const HINTS: [&str; 43] = [
+    "user", "role", "grant", "revoke", "password", "mysql", "prepare", "execute", "binlog", "call", "$", "proxy",
     "change", "clone", "install", "soname", "server", "global", "persist", "outfile", "dumpfile", "infile", "load_file",
-    "shutdown", "restart", "reset", "purge", "slave", "uninstall", "replica", "instance", "group_replication",
+    "shutdown", "restart", "reset", "purge", "slave", "replica", "instance", "group_replication", "flush", "backup",
+    "tablespace", "directory", "federated", "connect", "spider", "resource", "logfile", "sys", "schema", "import",
 ];
 
 /// Most different openings of executable comments in one text, each of which doubles the ways to read it.
@@ -41,34 +41,26 @@ const WITH_COLUMNS: [&str; 5] = ["UPDATE", "INSERT", "REPLACE", "LOAD", "WITH"];
 
 /// Procedures of the schema `sys` that run a text.
 const RUNNING: [&str; 3] = [
-    "EXECUTE_PREPARED_STMT",
-    "CREATE_SYNONYM_DB",
-    "STATEMENT_PERFORMANCE_ANALYZER",
+    "execute_prepared_stmt",
+    "create_synonym_db",
+    "statement_performance_analyzer",
 ];
 
-/// Variables that hold statements or roles for other connections.
-const HOLDING: [&str; 5] = [
-    "INIT_CONNECT",
-    "INIT_SLAVE",
-    "INIT_REPLICA",
-    "MANDATORY_ROLES",
-    "ACTIVATE_ALL_ROLES_ON_LOGIN",
+/// Pairs of words with which a statement about the server begins.
+#[rustfmt::skip]
+const OF_SERVER: [(&str, &str); 24] = [
+    ("ALTER", "INSTANCE"), ("ALTER", "TABLESPACE"), ("BACKUP", "LOCK"), ("BACKUP", "STAGE"), ("CHANGE", "MASTER"),
+    ("CHANGE", "REPLICATION"), ("CLONE", "INSTANCE"), ("CLONE", "LOCAL"), ("CREATE", "TABLESPACE"), ("DROP", "TABLESPACE"),
+    ("IMPORT", "TABLE"), ("INSTALL", "COMPONENT"), ("INSTALL", "PLUGIN"), ("LOCK", "INSTANCE"), ("PURGE", "BINARY"),
+    ("PURGE", "MASTER"), ("RESET", "BINARY"), ("RESET", "MASTER"), ("RESET", "PERSIST"), ("RESET", "REPLICA"),
+    ("RESET", "SLAVE"), ("UNINSTALL", "COMPONENT"), ("UNINSTALL", "PLUGIN"), ("UNINSTALL", "SONAME"),
 ];
 
-/// Pairs of words with which the server itself is changed.
-const OF_SERVER: [(&str, &str); 11] = [
-    ("ALTER", "INSTANCE"),
-    ("RESET", "PERSIST"),
-    ("RESET", "BINARY"),
-    ("RESET", "MASTER"),
-    ("RESET", "SLAVE"),
-    ("RESET", "REPLICA"),
-    ("PURGE", "BINARY"),
-    ("PURGE", "MASTER"),
-    ("UNINSTALL", "PLUGIN"),
-    ("UNINSTALL", "SONAME"),
-    ("UNINSTALL", "COMPONENT"),
-];
+/// Engines of tables whose rows are files of the server, or on another one.
+const ELSEWHERE: [&str; 3] = ["CONNECT", "FEDERATED", "SPIDER"];
+
+/// Databases that the server needs.
+const NEEDED: [&str; 3] = ["sys", "performance_schema", "information_schema"];
 
 /// The server's database of accounts.
 pub(crate) const OF_ACCOUNTS: &str = "mysql";
@@ -81,7 +73,12 @@ pub(crate) fn about_accounts(sql: &[u8], dialect: &Dialect) -> Option<&'static s
         return None;
     }
     drop(text);
-    let narrow = as_if_narrow(sql);
+    let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned().into_bytes();
+    let readings: Vec<Vec<u8>> = [Some(lossy(sql)), as_if_narrow(sql), as_if_spaced(sql)]
+        .into_iter()
+        .flatten()
+        .map(|text| lossy(&text))
+        .collect();
     let modes = [(false, false), (false, true), (true, false), (true, true)];
     modes
         .iter()
@@ -91,8 +88,81 @@ pub(crate) fn about_accounts(sql: &[u8], dialect: &Dialect) -> Option<&'static s
                 no_backslash_escapes: *no_backslash_escapes,
                 ..dialect.clone()
             };
-            found_in(sql, &dialect).or_else(|| found_in(narrow.as_deref()?, &dialect))
+            readings.iter().find_map(|text| found_in(text, &dialect))
         })
+}
+
+/// The text with blanks for the bytes that servers take for one in some character sets (latin1, cp852 and their kin);
+/// `None` if there are none.
+fn as_if_spaced(sql: &[u8]) -> Option<Vec<u8>> {
+    let is_blank = |byte: &u8| matches!(*byte, 0xa0 | 0xff);
+    let spaced = || {
+        sql.iter()
+            .map(|b| if is_blank(b) { b' ' } else { *b })
+            .collect()
+    };
+    sql.iter().any(is_blank).then(spaced)
+}
+
+/// True if a server may take a name for a known one, a word of small letters and `_`: it ignores case and accents, and
+/// more than one byte of ours may be one of its characters.
+fn may_be(name: &str, known: &str) -> bool {
+    if name.eq_ignore_ascii_case(known) {
+        return true;
+    }
+    let others = name.chars().filter(|c| !c.is_ascii()).count();
+    let mut left = known.chars();
+    let mut plain = name
+        .chars()
+        .filter(|c| c.is_ascii_alphabetic() || *c == '_')
+        .map(|c| c.to_ascii_lowercase());
+    let taken = plain.try_fold(0, |taken, c| {
+        left.any(|other| other == c).then_some(taken + 1)
+    });
+    others > 0 && taken.is_some_and(|taken| taken + others >= known.len())
+}
+
+/// Tables of the database `mysql` with passwords of accounts and servers, or what proves them.
+const SECRET: [&str; 6] = [
+    "user",
+    "global_priv",
+    "password_history",
+    "servers",
+    "slave_master_info",
+    "slave_connection",
+];
+
+/// The part of a text that only reads which would show what proves an account; `None` if it has none.
+pub(crate) fn shows_secrets(
+    sql: &str,
+    dialect: &Dialect,
+    database: Option<&str>,
+) -> Option<&'static str> {
+    let is_there = database.is_some_and(|name| name.eq_ignore_ascii_case(OF_ACCOUNTS));
+    let text = sql.to_ascii_lowercase();
+    if !is_there && !text.contains(OF_ACCOUNTS) && !text.contains("user") {
+        return None;
+    }
+    let (mut before, mut before_that) = (String::new(), String::new());
+    for (token, text) in tokens(sql.as_bytes(), dialect) {
+        let name = match token.kind {
+            TokenKind::Quoted => unquoted(text),
+            _ => text.to_owned(),
+        }
+        .to_ascii_lowercase();
+        let is_in = match before.as_str() {
+            "." => before_that == OF_ACCOUNTS,
+            _ => is_there,
+        };
+        if is_in && SECRET.contains(&name.as_str()) {
+            return Some("a table with passwords of accounts");
+        }
+        if name == "user" && before == "create" {
+            return Some("SHOW CREATE USER");
+        }
+        before_that = std::mem::replace(&mut before, name);
+    }
+    None
 }
 
 /// The text with plain letters for characters of two bytes, the second of which may look like a sign (GBK, SJIS, Big5);
@@ -299,6 +369,8 @@ impl Reading {
             TokenKind::Word => (text.to_ascii_uppercase(), text.to_owned()),
             TokenKind::Name | TokenKind::Variable => (String::new(), text.to_owned()),
             TokenKind::Quoted => (String::new(), unquoted(text)),
+            // The name of an engine may be a text.
+            _ if self.is_engine() => (String::new(), text.to_owned()),
             _ => (String::new(), String::new()),
         };
         let found = self.name(kind, &name).or_else(|| self.word(&word));
@@ -343,6 +415,10 @@ impl Reading {
         if is(OF_ACCOUNTS) && of_database.contains(&self.before.as_str()) {
             return Some("a statement about the database mysql");
         }
+        let is_made = ["DATABASE", "SCHEMA", "EXISTS"].contains(&self.before.as_str());
+        if is_made && NEEDED.iter().any(|database| is(database)) {
+            return Some("a statement about a database of the server's own");
+        }
         if is("LOAD_FILE") && self.before != "." {
             return Some("a file of the server");
         }
@@ -356,15 +432,23 @@ impl Reading {
                 return Some("a setting of the whole server");
             }
         }
-        if RUNNING.iter().any(|procedure| is(procedure)) {
-            return Some("a procedure that runs a text");
+        let engine = name.trim_matches(['\'', '"', '`']);
+        if self.is_engine()
+            && ELSEWHERE
+                .iter()
+                .any(|other| engine.eq_ignore_ascii_case(other))
+        {
+            return Some("a table whose rows are elsewhere");
         }
-        let is_set = self.in_set || self.verb == "SET";
-        let is_held = |variable: &&str| {
-            name.len() >= variable.len() && contains_ignoring_case(name, variable)
-        };
-        (is_set && HOLDING.iter().any(is_held))
-            .then_some("a variable that holds statements or roles")
+        RUNNING
+            .iter()
+            .any(|procedure| may_be(name, procedure))
+            .then_some("a procedure that runs a text")
+    }
+
+    /// True behind `ENGINE`, where its name stands.
+    fn is_engine(&self) -> bool {
+        self.before == "ENGINE" || self.before == "=" && self.before_that == "ENGINE"
     }
 
     fn word(&mut self, word: &str) -> Option<&'static str> {
@@ -391,26 +475,18 @@ impl Reading {
             "GRANT" | "REVOKE" if may_begin => Some("GRANT and REVOKE"),
             "PREPARE" | "EXECUTE" if may_begin => Some("a statement that runs a text"),
             "BINLOG" if may_begin => Some("BINLOG"),
-            // Another server's changes, data or code, which may change accounts.
-            "CHANGE" | "CLONE" | "INSTALL" if self.at_start => Some("CHANGE, CLONE and INSTALL"),
             "SONAME" => Some("a loadable function"),
             "OUTFILE" => Some("a file of the server"),
             "DUMPFILE" if self.before == "INTO" => Some("a file of the server"),
             "INFILE" if self.before != "LOCAL" => Some("a file of the server"),
+            "DIRECTORY" if ["DATA", "INDEX"].contains(&self.before.as_str()) => {
+                Some("a directory of the server")
+            }
             "GLOBAL" | "PERSIST" | "PERSIST_ONLY" if self.is_set_here() => {
                 Some("a setting of the whole server")
             }
-            "SHUTDOWN" | "RESTART" if may_begin => Some("a statement about the server"),
-            _ if OF_SERVER.contains(&(self.before.as_str(), word))
-                && (self.is_program || self.verb == self.before) =>
-            {
-                Some("a statement about the server")
-            }
-            "SLAVE" | "SLAVES" | "REPLICA" | "GROUP_REPLICATION"
-                if ["START", "STOP"].contains(&self.verb.as_str()) =>
-            {
-                Some("a statement about the server")
-            }
+            "SHUTDOWN" | "RESTART" | "FLUSH" if may_begin => Some("a statement about the server"),
+            _ if self.is_of_server(word) => Some("a statement about the server"),
             "SERVER" if ["CREATE", "ALTER", "DROP", "REPLACE"].contains(&self.before.as_str()) => {
                 Some("a statement about servers")
             }
@@ -418,6 +494,19 @@ impl Reading {
             "PASSWORD" if self.is_set_here() => Some("SET PASSWORD"),
             _ => None,
         }
+    }
+
+    /// True if a word and those before it change or stop the server, or hold it for a backup.
+    fn is_of_server(&self, word: &str) -> bool {
+        let before = |words: &[&str]| words.contains(&self.before.as_str());
+        let begins = OF_SERVER.contains(&(self.before.as_str(), word))
+            && (self.is_program || self.verb == self.before);
+        let replicates = ["SLAVE", "SLAVES", "REPLICA", "GROUP_REPLICATION"].contains(&word)
+            && before(&["START", "STOP", "ALL"]);
+        let is_made = ["CREATE", "ALTER", "DROP", "SET"].contains(&self.before_that.as_str());
+        let is_space = word == "TABLESPACE" && before(&["UNDO"]);
+        let is_group = word == "GROUP" && before(&["RESOURCE", "LOGFILE"]);
+        begins || replicates || is_made && (is_space || is_group)
     }
 
     /// `CREATE`, `ALTER`, `DROP` or `RENAME` of an account, and `SET ROLE`.
@@ -486,6 +575,22 @@ mod tests {
             "INSTALL SONAME 'evil'",
             "UNINSTALL PLUGIN evil",
             "SET GLOBAL general_log_file = '/tmp/x'",
+            "CALL sys.`éxecute_prepared_stmt`('DROP USER a')",
+            "CALL execute_prepared_ſtmt('DROP USER a')",
+            "CREATE PROCEDURE p() CALL creáte_synonym_db('mysql', 'm')",
+            "FLUSH TABLES WITH READ LOCK",
+            "BACKUP STAGE START",
+            "LOCK INSTANCE FOR BACKUP",
+            "CREATE PROCEDURE p() BEGIN INSTALL PLUGIN evil SONAME 'x'; END",
+            "CREATE PROCEDURE p() CHANGE MASTER TO MASTER_HOST = 'evil'",
+            "CREATE UNDO TABLESPACE u ADD DATAFILE 'u.ibu'",
+            "CREATE TABLESPACE u ADD DATAFILE 'u.ibd'",
+            "CREATE RESOURCE GROUP g TYPE = USER",
+            "CREATE TABLE t (a INT) DATA DIRECTORY = '/tmp'",
+            "CREATE TABLE t (a INT) ENGINE = 'CONNECT' FILE_NAME = '/etc/passwd'",
+            "CREATE TABLE t (a INT) ENGINE federated",
+            "DROP DATABASE IF EXISTS sys",
+            "DROP SCHEMA performance_schema",
             "SET @a = 1, @@global . max_connections = 1",
             "SET @@PERSIST.max_connections = 1",
             "SET PERSIST_ONLY max_connections = 1",
@@ -554,9 +659,41 @@ mod tests {
         // A second byte that looks like a backslash.
         let bytes = b"SELECT '\xe4\xbd\xa0\\'; DROP USER a; -- '";
         assert!(about_accounts(bytes, &Dialect::mysql((9, 7, 0))).is_some());
+        // A byte that is a blank in latin1, and one in cp852.
+        for blank in [0xa0, 0xff] {
+            let mut bytes = b"create user a".to_vec();
+            bytes[6] = blank;
+            assert!(about_accounts(&bytes, &Dialect::mysql((9, 7, 0))).is_some());
+        }
+        let accent = b"CALL \xe9xecute_prepared_stmt('x')";
+        assert!(about_accounts(accent, &Dialect::mysql((9, 7, 0))).is_some());
         // A name on MySQL before 8.1, a text since.
         let dollars = b"CREATE PROCEDURE p() BEGIN DECLARE $a$ INT; DROP USER x; SET $a$ = 1; END";
         assert!(about_accounts(dollars, &Dialect::mysql((8, 0, 36))).is_some());
+    }
+
+    #[test]
+    fn passwords_of_accounts_are_not_shown() {
+        let dialect = Dialect::mariadb((10, 11, 0));
+        let shown = |sql: &str, database| shows_secrets(sql, &dialect, database).is_some();
+        for sql in [
+            "SELECT authentication_string FROM mysql.user",
+            "SELECT * FROM `MySQL` . `user`",
+            "TABLE mysql.global_priv",
+            "SHOW CREATE USER root@localhost",
+            "EXPLAIN SELECT * FROM mysql.servers",
+        ] {
+            assert!(shown(sql, None), "{sql}");
+        }
+        assert!(shown("SELECT * FROM user", Some("mysql")));
+        for sql in [
+            "SELECT user FROM t",
+            "SELECT * FROM shop.user",
+            "SELECT Db FROM mysql.db",
+            "SELECT CURRENT_USER()",
+        ] {
+            assert!(!shown(sql, Some("shop")), "{sql}");
+        }
     }
 
     #[test]
@@ -589,6 +726,13 @@ mod tests {
             "ALTER TABLE t ADD global INT, ADD persist INT, ADD restart INT, ADD reset INT, ADD slave INT, ADD reset BINARY(3)",
             "CREATE PROCEDURE p() BEGIN UPDATE t SET a = 1, reset = 2, instance = 3, global = 4; END",
             "LOAD DATA LOCAL INFILE 'x' INTO TABLE t",
+            "CALL löschen(1)",
+            "CALL sys.ps_setup_show_enabled(TRUE, TRUE)",
+            "ALTER TABLE t DISCARD TABLESPACE, ADD resource INT, ADD directory INT",
+            "INSERT INTO t SELECT COUNT(*) FROM resource GROUP BY a",
+            "CREATE TABLE t (a INT, engine INT) ENGINE = InnoDB",
+            "CREATE DATABASE IF NOT EXISTS shop",
+            "INSERT INTO t VALUES ('à', 'ü\u{a0}user')",
         ] {
             assert_eq!(found(sql), [None, None], "{sql}");
         }

@@ -46,7 +46,7 @@ mod walk;
 mod words;
 
 use super::catch_panic::catch_panic;
-pub(crate) use accounts::{OF_ACCOUNTS, about_accounts};
+pub(crate) use accounts::{OF_ACCOUNTS, about_accounts, shows_secrets};
 pub(crate) use calls::known as sys_function;
 pub(crate) use console::{ConsoleCommand, MAX_DELIMITER};
 pub use dialect::Dialect;

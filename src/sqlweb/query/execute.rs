@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::hiding::HidingSink;
 use super::job::{Completed, Job, TextOrigin};
 use super::job::{TimeZone, with_time_zone};
 use super::noted::noted;
@@ -307,6 +308,11 @@ fn run_on(
     classified: &Classified,
     conn: &mut DbConn,
 ) -> Result<Vec<Warning>, DbError> {
+    let mut hiding = HidingSink::of(sink);
+    let sink: &mut dyn RowSink = match service.has_visitors() {
+        true => &mut hiding,
+        false => hiding.sink,
+    };
     // A rebuilt text cannot write, and its answer may have no rows, as for EXPLAIN of an idle connection.
     let is_guarded =
         |passed: &ReadOnlyStatement| service.options.readonly && passed.rebuilt.is_none();
@@ -483,6 +489,15 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, job: &Job) -> Result<Clas
     if service.has_visitors() && lifts_time_limit(sql) {
         return Err(no_time_limit());
     }
+    // MySQL shows the files of all tables in it to everybody.
+    if service.has_guest() && sql.to_ascii_lowercase().contains("tablespaces_extensions") {
+        return Err(ApiError::refused(
+            "INFORMATION_SCHEMA.TABLESPACES_EXTENSIONS was refused: it would show a guest account names of tables that it \
+             may not read",
+            "SELECT",
+            None,
+        ));
+    }
     match gate::check(sql, &dialect) {
         Ok(passed) if service.has_guest() && passed.kind == StatementKind::PlanOfOther => {
             Err(no_plan())
@@ -505,18 +520,24 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, job: &Job) -> Result<Clas
     }
 }
 
-/// Refuses statements about accounts and the server for visitors of a shared web client; reading stays allowed.
+/// Refuses statements about accounts and the server for visitors of a shared web client. Reading stays allowed, but for
+/// what proves an account.
 fn check_accounts(
     service: &Service,
     job: &Job,
     classified: &Classified,
     database: Option<&str>,
 ) -> Result<(), ApiError> {
-    if !service.has_visitors() || classified.passed.is_some() {
+    if !service.has_visitors() {
         return Ok(());
     }
+    let dialect = &classified.info.dialect;
+    if classified.passed.is_some() {
+        let found = gate::shows_secrets(&job.sql, dialect, database);
+        return found.map_or(Ok(()), |found| Err(no_accounts(found, &classified.kind)));
+    }
     let sql = job.raw.as_deref().unwrap_or(job.sql.as_bytes());
-    let found = gate::about_accounts(sql, &classified.info.dialect).or_else(|| {
+    let found = gate::about_accounts(sql, dialect).or_else(|| {
         let is_there = |database: &str| database.eq_ignore_ascii_case(gate::OF_ACCOUNTS);
         (database.is_some_and(is_there)).then_some("a statement in the database mysql")
     });
@@ -526,8 +547,8 @@ fn check_accounts(
 /// Refusal of a statement about accounts or the server.
 pub(crate) fn no_accounts(found: &str, kind: &str) -> ApiError {
     let what = format!(
-        "{found} was refused: a shared database never changes accounts, the server's own database mysql, its settings \
-         or its files (layer: server gate); run it without sharing"
+        "{found} was refused: a shared database never changes accounts or shows their passwords, and never changes the \
+         server's own database mysql, its settings or its files (layer: server gate); run it without sharing"
     );
     ApiError::refused(what, kind, Some("gate"))
 }

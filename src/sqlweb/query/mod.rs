@@ -2,6 +2,7 @@
 
 mod budget;
 mod execute;
+mod hiding;
 mod job;
 mod noted;
 mod raw;

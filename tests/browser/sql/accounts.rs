@@ -313,11 +313,17 @@ fn shared_and_read_only_clients_offer_nothing_of_it() {
         db: "",
     };
     client.wait_until_ready();
-    go(&client);
-    client
-        .page
-        .eval("document.querySelector('.server-table [data-act=grants]').click()");
-    client.page.wait_for("eyes.first('.server-detail h3')");
+    let page = &client.page;
+    page.click("#server-menu");
+    page.wait_for("eyes.first('[role=menu]')");
+    let entries = page.texts("[role=menu] [role=menuitem]");
+    assert!(entries.contains(&"Sizes".to_owned()));
+    assert!(
+        !entries.iter().any(|e| e.starts_with("Accounts")),
+        "{entries:?}"
+    );
+    page.press("Escape");
+    page.eval("location.hash = 'server=accounts'");
     client.settle();
-    assert_eq!(client.page.eval("document.querySelectorAll('.server-tools .button:not(.quiet), .account-actions, .account-grants').length"), 0);
+    assert_eq!(page.eval("document.getElementById('server').hidden"), true);
 }

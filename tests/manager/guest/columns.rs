@@ -286,6 +286,9 @@ fn a_visitor_begins_where_all_names_are() {
     );
     let seen = client.get("/api/tables?db=shop").data();
     assert_eq!(seen, serde_json::json!(["cards", "orders"]));
+    // A database that it may not see is none for it.
+    let [hidden, none] = ["mysql", "nowhere"].map(|db| client.get(&format!("/api/tables?db={db}")));
+    assert_eq!((hidden.status(), hidden.text()), (404, none.text()));
     let schema = client.get(&format!("/api/schema?db={name}&table=people"));
     assert_eq!(schema.status(), 200, "{}", schema.text());
     manager.disconnect(&id);
@@ -318,6 +321,7 @@ fn no_plan_and_no_warning_shows_a_hidden_value() {
     for sql in [
         "EXPLAIN FOR CONNECTION 1",
         "EXPLAIN FORMAT=JSON FOR CONNECTION 1",
+        "SELECT * FROM information_schema.`TABLESPACES_EXTENSIONS`",
         "SHOW EXPLAIN FOR 1",
         "SHOW EXPLAIN FORMAT=JSON FOR 1",
         "SHOW ANALYZE FOR 1",
