@@ -530,7 +530,7 @@ fn counting_unasked_ends_with_the_place() {
 
 #[test]
 fn find_goes_on_in_all_rows_by_a_filter() {
-    let setup = "CREATE TABLE many (id INT PRIMARY KEY, note VARCHAR(40), day DATE); INSERT INTO many SELECT seq, CONCAT('note ', seq), '2024-01-01' FROM seq_1_to_5000; UPDATE many SET note = 'a needle' WHERE id = 4321; ANALYZE TABLE many";
+    let setup = "CREATE TABLE many (id INT PRIMARY KEY, note VARCHAR(40), day DATE, at DATETIME(3), bits BIT(9), t TIME, raw BLOB); INSERT INTO many (id, note, day) SELECT seq, CONCAT('note ', seq), '2024-01-01' FROM seq_1_to_5000; UPDATE many SET note = 'a needle' WHERE id = 4321; UPDATE many SET at = '2024-05-31 12:34:56.789', bits = 510, t = '11:59:59', raw = X'AABBCC' WHERE id = 4322; ANALYZE TABLE many";
     let client = on_data("filters_find", setup, "many");
     let page = &client.page;
     client.click_cell(0, 0);
@@ -562,6 +562,19 @@ fn find_goes_on_in_all_rows_by_a_filter() {
     until_loaded(&client);
     assert_eq!(chips(&client), ["note contains NEEDLE"]);
     assert_eq!(client.column(0), ["4321"]);
+    // By what other types show.
+    page.click(".data-chip .button");
+    until_loaded(&client);
+    page.eval("{ const column = eyes.first('.find-column'); column.value = ''; column.dispatchEvent(new Event('change')); }");
+    for text in ["2024-05-31 12:3", "0x01FE", "11:59:59", "bbcc"] {
+        page.fill(".find input", text);
+        page.wait_for("eyes.first('.find-count')?.innerText.startsWith('no match in ')");
+        page.click(".find text=Search all rows");
+        page.wait_for("eyes.first('.find-count')?.innerText === '1 of 1'");
+        assert_eq!(client.column(0), ["4322"], "{text}");
+        page.click(".data-chip .button");
+        until_loaded(&client);
+    }
 }
 
 #[test]
