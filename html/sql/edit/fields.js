@@ -142,7 +142,11 @@ function problemOf(field, value) {
   }
 }
 
+/** Digits in groups of three, as thousands are written; with one comma it may be a decimal one. @param {string} text */
+export const isGrouped = (text) => /^\s*[+-]?[1-9]\d{0,2}(?:,\d{3})+\s*$/.test(text);
+
 function numberProblem({ name, base, type, sizes }, value) {
+  if (isGrouped(value)) return `${name}: “${value}” can be ${value.replaceAll(',', '')}${value.split(',').length > 2 ? '' : ` or ${value.replace(',', '.')}`}. Type it without the comma`;
   if (!isNumber(value)) return `${name} holds numbers; “${value}” is not one`;
   const bytes = INTEGERS[base];
   if (bytes) return integerProblem(name, bytes, /\bunsigned\b/i.test(type), value);

@@ -6,7 +6,7 @@
 import { keyOf } from '../data/browse.js';
 import { MOST_PENDING } from '../core/pending.js';
 import { Changes, Default } from './changes.js';
-import { fieldOf, initialOf, read, refusal } from './fields.js';
+import { fieldOf, initialOf, isGrouped, read, refusal } from './fields.js';
 
 /** Types of numbers with digits behind a point, and a number that has a comma there. */
 const FRACTIONAL = /^(?:decimal|numeric|float|double)$/;
@@ -133,7 +133,7 @@ export class Sheet {
       const target = fresh ? null : this.target(place);
       // A number that the server counts is not copied from one row to another.
       if (!field || refusal(field, value) || (fresh ? !typed && field.auto : !target)) continue;
-      const isComma = typed && FRACTIONAL.test(field.base) && DECIMAL_COMMA.test(value);
+      const isComma = typed && FRACTIONAL.test(field.base) && DECIMAL_COMMA.test(value) && !isGrouped(value);
       hasCommas ||= isComma;
       const put = typed && typeof value === 'string' ? read(field, isComma ? value.replace(',', '.') : value).value : value;
       if (target) cells.push({ target, column: field.name, value: put });

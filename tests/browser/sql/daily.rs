@@ -324,6 +324,16 @@ fn what_is_typed_fills_all_selected_cells_and_decimal_commas_are_read() {
     page.press("Ctrl+z");
     client.settle();
     assert_eq!(client.text(".edit-remark"), "");
+    // Thousands or decimals: nobody can tell.
+    client.click_cell(0, 2);
+    paste(&client, "1,000\n1,000,000\n2,5");
+    let shown = [0, 1, 2].map(|row| client.cells()[row][2].clone());
+    assert_eq!(shown, ["1,000", "1,000,000", "2.5"]);
+    assert_eq!(page.eval("eyes.cell(1, 2).dataset.edit"), "bad");
+    page.click(".edit-bar text=Review SQL …");
+    page.wait_for("eyes.first('.data-error')?.innerText.includes('“1,000” can be 1000 or 1.000. Type it without the comma')");
+    page.press("Ctrl+z");
+    client.settle();
     assert_eq!(client.column(1), ["Ada", "Bob", "Cyd", "Dan"]);
 }
 
