@@ -3,8 +3,8 @@
  * @module
  */
 
-import { copyText, fill, focusedIn, h, icon, iconButton, query } from '../../common/dom.js';
-import { highlighted, marked } from '../objects/parts.js';
+import { copyText, fill, focusedIn, h, icon, iconButton, marked, query } from '../../common/dom.js';
+import { highlighted } from '../objects/parts.js';
 import { filterText, isOn } from './filters.js';
 import { isTimestamp, quoteName } from './values.js';
 import { completeIn } from './whereeditor.js';
