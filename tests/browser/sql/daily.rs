@@ -487,4 +487,11 @@ fn filtered_rows_are_exported_as_those_that_match_and_copied_as_updates() {
     page.click(".results-tools text=Copy");
     page.click(".panel [data-format=update]");
     page.wait_for_text("Not copied: SQL UPDATE needs the key: select id too");
+    // A list has no NULL.
+    client.run("SELECT 1 AS v UNION ALL SELECT NULL UNION ALL SELECT 3");
+    client.click_cell(0, 0);
+    page.press("Ctrl+a");
+    page.click(".results-tools text=Copy");
+    page.click(".panel [data-format=list]");
+    page.wait_for_text("Copied 2 rows × 1 column as IN list, 6 characters. 1 row with NULL was left out");
 }
