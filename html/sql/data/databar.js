@@ -30,7 +30,7 @@ export class DataBar {
   /**
    * @param {Actions} on
    * @param {import('./whereeditor.js').Source} source of what completes the condition
-   * @param {() => string} zone the server's
+   * @param {() => Promise<string>} zone the server's, as its sessions have it now
    */
   constructor(on, source, zone) {
     this.#on = on;
@@ -100,7 +100,7 @@ export class DataBar {
     this.#showTrail(place, trail);
     this.showChips(place);
     this.zone.hidden = !rows.source.columns.some(({ type }) => isTimestamp(type));
-    this.zone.textContent = `Server time zone: ${this.#zone()}`;
+    if (!this.zone.hidden) this.#zone().then((zone) => { this.zone.textContent = `Server time zone: ${zone}`; });
     const { why } = rows.source.order;
     this.note.hidden = why === '';
     this.note.textContent = why && `Read by OFFSET, because ${why}: inserted or deleted rows shift the pages`;

@@ -493,5 +493,7 @@ fn filtered_rows_are_exported_as_those_that_match_and_copied_as_updates() {
     page.press("Ctrl+a");
     page.click(".results-tools text=Copy");
     page.click(".panel [data-format=list]");
-    page.wait_for_text("Copied 2 rows × 1 column as IN list, 6 characters. 1 row with NULL was left out");
+    page.wait_for_text(
+        "Copied 2 rows × 1 column as IN list, 6 characters. 1 row with NULL was left out",
+    );
 }
