@@ -30,7 +30,7 @@ const KINDS = [['', 'All'], ['table', 'Tables'], ['view', 'Views'], ['column', '
 const ICONS = { procedure: 'function', package: 'function', 'package body': 'function' };
 
 /** The last search, which is there again when it is opened. */
-const last = { text: '', kind: '', here: false, changes: 0 };
+const last = { text: '', kind: '', here: false, changes: 0, isReread: false };
 
 /** @type {Promise<any>|undefined} */
 let style;
@@ -171,8 +171,12 @@ class Palette {
         this.#refresh = false;
         last.changes = changes;
       }
-      this.#shown = wanted;
-      this.#show(found, text);
+      // A table that the page shows may be younger than the names: they are read again, once.
+      if (text && !found.total && !last.isReread && Date.parse(found.loaded_at) < performance.timeOrigin) this.#refresh = this.#again = last.isReread = true;
+      else {
+        this.#shown = wanted;
+        this.#show(found, text);
+      }
     } catch (error) {
       if (!this.#left.signal.aborted) this.#fail(error);
     } finally {
