@@ -125,6 +125,8 @@ test('filters of each kind are conditions by the type of their column', () => {
   assert.equal(sql('!=', ' 5 ', 'int'), '`c``` <> 5');
   assert.equal(sql('LIKE', '5%', 'int'), "`c``` LIKE '5%'");
   for (const [text, bits] of [['true', 1], ['False', 0], ["b'01'", 1], ['0x01', 1], ['3', 3]]) assert.equal(sql('=', text, 'bit(2)'), `\`c\`\`\` = ${bits}`);
+  for (const [type, range] of [['int', '5, 1'], ['date', '2024-05-02, 2024-05-01'], ['datetime', '2025, 2024-05']]) fails(() => sql('between', range, type), /the lower one comes first/);
+  for (const [type, range] of [['int', '9, 10'], ['varchar(9)', '5, 1'], ['date', '2024-05-02, 2024'], ['date', '2024-5-2, 2024-10-1']]) assert.ok(sql('between', range, type));
   fails(() => sql('=', 'yes', 'bit(1)'), /holds numbers; “yes” is not one/);
   fails(() => sql('IN', '1, yes', 'bit(1)'), /“yes”/);
   assert.equal(sql('IN', "1, 2,NULL, 3", 'int'), '`c``` IN (1, 2, 3) OR `c``` IS NULL');

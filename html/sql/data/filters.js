@@ -139,8 +139,17 @@ export function patternOf(value, before, after = '%') {
 function betweenSql(column, compared, text, type) {
   const [least, most, ...more] = rangeOf(text);
   if (!least || !most || more.length) throw new Error('between needs two values, such as 1 and 5');
-  if (classOf(type) === 'date') return rangeSql(compared, [least, most], type, column);
-  return `${compared} BETWEEN ${operand(least, column, type)} AND ${operand(most, column, type)}`;
+  const sql = classOf(type) === 'date' ? rangeSql(compared, [least, most], type, column)
+    : `${compared} BETWEEN ${operand(least, column, type)} AND ${operand(most, column, type)}`;
+  if (isTurned(least.trim(), most.trim(), type)) throw new Error(`No value is between ${least} and ${most}: the lower one comes first`);
+  return sql;
+}
+
+/** True if a number or a date is above the other one. */
+function isTurned(least, most, type) {
+  const kind = classOf(type);
+  if (kind === 'number' || kind === 'float') return Number(least) > Number(most);
+  return kind === 'date' && [least, most].every((date) => /^\d{4}(?:-\d\d){0,2}$/.test(date)) && least > most && !least.startsWith(most);
 }
 
 /** The two values of between, as far as they are given. @param {string} text @returns {(string|null)[]} */
