@@ -282,6 +282,8 @@ export class RowForm {
     this.commit();
     const all = [...this.list.children];
     const next = all[all.indexOf(line.element) + by];
-    if (next) this.#lineOf(next)?.control?.focus();
+    const control = next && this.#lineOf(next)?.control;
+    control?.focus();
+    if (control instanceof HTMLInputElement) control.select();
   }
 }
