@@ -144,3 +144,16 @@ function copyByField(text) {
 
 /** True if this is a Mac, where shortcuts use Command. */
 export const isMac = /mac|iphone|ipad/i.test(globalThis.navigator?.userAgentData?.platform ?? globalThis.navigator?.platform ?? '');
+
+/** Characters that turn the direction of the text behind them (Unicode Annex 9, explicit formatting). */
+const TURNING = /([\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069])/;
+
+/** A text in which such characters are seen and turn nothing; what is copied has them. @param {string} text @returns {(Node|string)[]} */
+export function marked(text) {
+  return text.split(TURNING).map((part, i) => (i % 2 ? h('span', { class: 'turning', data: { code: codeOf(part) } }, part) : part));
+}
+
+/** The same as a text alone, for an option or a tooltip. @param {string} text */
+export const plainMarked = (text) => text.split(TURNING).map((part, i) => (i % 2 ? `‹${codeOf(part)}›` : part)).join('');
+
+const codeOf = (sign) => (sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');

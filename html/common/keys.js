@@ -3,8 +3,9 @@ import { h, isMac } from './dom.js';
 import { openDialog } from './dialog.js';
 
 /**
- * @typedef {{group: string, keys: string[], what: string, command?: string, match?: (event: KeyboardEvent) => boolean, outside?: boolean}} Key
- *   `command` runs when `match` is true; an `outside` key is left to a field that has the focus
+ * @typedef {{group: string, keys: string[], what: string, command?: string, match?: (event: KeyboardEvent) => boolean, outside?: boolean, within?: string}} Key
+ *   `command` runs when `match` is true; an `outside` key is left to a field that has the focus; a key with `within` runs with the focus
+ *   in these elements, or nowhere
  */
 
 /** Control or Command, without Alt. @param {KeyboardEvent} event */
@@ -26,11 +27,15 @@ function inField(target) {
   return target instanceof Element && target.closest('input, textarea, select, [contenteditable]') !== null;
 }
 
+function isWithin(target, selector) {
+  return !(target instanceof Element) || target === document.body || target.closest(selector) !== null;
+}
+
 /** Listens for the keys of a table. @param {Key[]} table @param {Record<string, (event: KeyboardEvent) => void>} commands */
 export function listenForKeys(table, commands) {
   document.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.isComposing || document.querySelector('dialog[open]')) return;
-    const key = table.find(({ match, outside }) => match?.(event) && !(outside && inField(event.target)));
+    const key = table.find(({ match, outside, within }) => match?.(event) && !(outside && inField(event.target)) && (!within || isWithin(event.target, within)));
     if (!key?.command) return;
     event.preventDefault();
     commands[key.command](event);

@@ -124,6 +124,11 @@ test('filters of each kind are conditions by the type of their column', () => {
   assert.equal(sql('=', "x' OR '1"), "`c``` = 'x'' OR ''1'");
   assert.equal(sql('!=', ' 5 ', 'int'), '`c``` <> 5');
   assert.equal(sql('LIKE', '5%', 'int'), "`c``` LIKE '5%'");
+  for (const [text, bits] of [['true', 1], ['False', 0], ["b'01'", 1], ['0x01', 1], ['3', 3]]) assert.equal(sql('=', text, 'bit(2)'), `\`c\`\`\` = ${bits}`);
+  for (const [type, range] of [['int', '5, 1'], ['date', '2024-05-02, 2024-05-01'], ['datetime', '2025, 2024-05']]) fails(() => sql('between', range, type), /the lower one comes first/);
+  for (const [type, range] of [['int', '9, 10'], ['varchar(9)', '5, 1'], ['date', '2024-05-02, 2024'], ['date', '2024-5-2, 2024-10-1']]) assert.ok(sql('between', range, type));
+  fails(() => sql('=', 'yes', 'bit(1)'), /holds numbers; “yes” is not one/);
+  fails(() => sql('IN', '1, yes', 'bit(1)'), /“yes”/);
   assert.equal(sql('IN', "1, 2,NULL, 3", 'int'), '`c``` IN (1, 2, 3) OR `c``` IS NULL');
   assert.equal(sql('IN', "a, 'b, c', ''"), "`c``` IN ('a', 'b, c', '')");
   assert.equal(sql('NULL', 'ignored'), '`c``` IS NULL');
@@ -234,6 +239,10 @@ test('a text is found in any column that holds texts or numbers', () => {
   assert.equal(whereSql([any], '', columns), found);
   assert.equal(whereSql([any, { column: 'id', op: '>', value: '1' }], '', columns), `(${found}) AND (\`id\` > 1)`);
   assert.equal(whereSql([any], '', columns.slice(2, 4)), '0 = 1');
+  // What the grid shows of other types is looked into where it can hold the text.
+  const shown = (value) => whereSql([{ ...any, value }], '', [column('day', 'date'), column('raw', 'blob'), column('b', 'bit(9)')]);
+  assert.equal(shown('05-2'), "CAST(`day` AS CHAR) LIKE '%05-2%'");
+  assert.equal(shown('0xf'), "CONCAT('0x', HEX(`raw`)) LIKE '%0xf%' OR CONCAT('0x', LPAD(HEX(`b` + 0), 4, '0')) LIKE '%0xf%'");
   assert.deepEqual(readFilters([{ ...any, names: 'Alice' }]), [{ ...any, names: 'Alice' }]);
 });
 

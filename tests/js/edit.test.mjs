@@ -248,6 +248,7 @@ test('pasted rows become new ones where they begin in one, or where that is aske
   assert.deepEqual(asked.rows.map((one) => [...one]), [[['name', 'asked'], ['id', '7']]]);
   // A copy from the grid itself brings no number that the server counts.
   assert.deepEqual(sheet.pasted([{ place: 0, column: 0, value: 7 }], { typed: false, asNew: true }), { cells: [], rows: [], beyond: [], left: 1, hasCommas: false });
+  assert.equal(sheet.pasted([{ place: 0, column: 0, value: 7 }, { place: 0, column: 1, value: 'x' }], { typed: false, asNew: true }).left, 0, 'of a row that becomes a new one it is not missed');
   changes.add([new Map()]);
   const begun = sheet.pasted(spots(0, 'x', 'y'), { typed: true, asNew: false });
   assert.deepEqual([begun.cells.map(({ target }) => target.id), begun.rows.length, begun.left], [['new 1'], 1, 0]);

@@ -1,4 +1,4 @@
-import { agoText, factOf, kindText, marked, objectOf, placeOf, rowsOf, wordsOf } from '../../html/sql/core/matching.js';
+import { agoText, factOf, hits, kindText, objectOf, placeOf, rowsOf, wordsOf } from '../../html/sql/core/matching.js';
 import { assert, test } from './shim.mjs';
 
 const match = (kind, more = {}) => ({ kind, db: 'shop', table: null, name: 'n', type: null, comment: null, ...more });
@@ -7,12 +7,12 @@ const text = (parts) => parts.map(({ text: part, hit }) => (hit ? `[${part}]` : 
 test('all places of all words are marked, in any case', () => {
   assert.deepEqual(wordsOf(' `Shop`.orders  ID '), ['shop', 'orders', 'id']);
   assert.deepEqual(wordsOf(' . '), []);
-  assert.equal(text(marked('User_id of a user', ['user', 'id'])), '[User]_[id] of a [user]');
-  assert.equal(text(marked('banana', ['ana', 'nan'])), 'b[anana]');
-  assert.equal(text(marked('plain', [])), 'plain');
-  assert.deepEqual(marked('', ['a']), []);
+  assert.equal(text(hits('User_id of a user', ['user', 'id'])), '[User]_[id] of a [user]');
+  assert.equal(text(hits('banana', ['ana', 'nan'])), 'b[anana]');
+  assert.equal(text(hits('plain', [])), 'plain');
+  assert.deepEqual(hits('', ['a']), []);
   // Its lower case is one letter longer.
-  assert.equal(text(marked('İd', ['d'])), 'İd');
+  assert.equal(text(hits('İd', ['d'])), 'İd');
 });
 
 test('a match leads to the pane of its object, and to its rows where it has some', () => {

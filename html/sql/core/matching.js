@@ -12,17 +12,17 @@ export const wordsOf = (text) => text.toLowerCase().split(/[\s.`]+/).filter(Bool
  * @param {string} text @param {string[]} words
  * @returns {{text: string, hit: boolean}[]}
  */
-export function marked(text, words) {
+export function hits(text, words) {
   const folded = text.toLowerCase();
-  const hits = new Uint8Array(text.length);
+  const found = new Uint8Array(text.length);
   // Places in both texts differ if letters become longer in lower case.
   for (const word of folded.length === text.length ? words : []) {
-    for (let at = folded.indexOf(word); at >= 0; at = folded.indexOf(word, at + 1)) hits.fill(1, at, at + word.length);
+    for (let at = folded.indexOf(word); at >= 0; at = folded.indexOf(word, at + 1)) found.fill(1, at, at + word.length);
   }
   const parts = [];
   for (let from = 0, to = 0; from < text.length; from = to) {
-    while (to < text.length && hits[to] === hits[from]) to += 1;
-    parts.push({ text: text.slice(from, to), hit: hits[from] === 1 });
+    while (to < text.length && found[to] === found[from]) to += 1;
+    parts.push({ text: text.slice(from, to), hit: found[from] === 1 });
   }
   return parts;
 }

@@ -3,8 +3,8 @@
  * @module
  */
 
-import { copyText, fill, focusedIn, h, icon, iconButton, query } from '../../common/dom.js';
-import { highlighted, marked } from '../objects/parts.js';
+import { copyText, fill, focusedIn, h, icon, iconButton, marked, query } from '../../common/dom.js';
+import { highlighted } from '../objects/parts.js';
 import { filterText, isOn } from './filters.js';
 import { isTimestamp, quoteName } from './values.js';
 import { completeIn } from './whereeditor.js';
@@ -30,7 +30,7 @@ export class DataBar {
   /**
    * @param {Actions} on
    * @param {import('./whereeditor.js').Source} source of what completes the condition
-   * @param {() => string} zone the server's
+   * @param {() => Promise<string>} zone the server's, as its sessions have it now
    */
   constructor(on, source, zone) {
     this.#on = on;
@@ -100,7 +100,7 @@ export class DataBar {
     this.#showTrail(place, trail);
     this.showChips(place);
     this.zone.hidden = !rows.source.columns.some(({ type }) => isTimestamp(type));
-    this.zone.textContent = `Server time zone: ${this.#zone()}`;
+    if (!this.zone.hidden) this.#zone().then((zone) => { this.zone.textContent = `Server time zone: ${zone}`; });
     const { why } = rows.source.order;
     this.note.hidden = why === '';
     this.note.textContent = why && `Read by OFFSET, because ${why}: inserted or deleted rows shift the pages`;
@@ -133,7 +133,7 @@ export class DataBar {
   /** @param {Filter} filter @param {number} at */
   #chip(filter, at) {
     const column = filter.column || 'Any column';
-    const text = filterText(filter);
+    const text = filterText(filter) + namesText(filter.names);
     const used = h('input', { type: 'checkbox', 'aria-label': `Use the filter ${column} ${text}`, title: 'Switch the filter off or on', data: { part: 'turn' }, on: { change: () => this.#on.turn(filter) } });
     used.checked = isOn(filter);
     const edit = h('button', { type: 'button', class: 'chip-text', title: `${column} ${text}${filter.names ? `\n${filter.names}` : ''}`, 'aria-haspopup': 'dialog', data: { part: 'edit' }, on: { click: () => this.#on.edit(filter, edit) } }, h('b', { text: column }), ` ${text}`);
@@ -189,6 +189,12 @@ export class DataBar {
 
 /** The statement up to its condition. @param {{db: string, table: string}} place */
 const beforeCondition = ({ db, table }) => `SELECT * FROM ${quoteName(db)}.${quoteName(table)} WHERE `;
+
+/** The first names of the keys in a filter. @param {string} [names] a line for each key */
+function namesText(names = '') {
+  const all = [...new Set(names.split('\n').map((line) => line.slice(line.indexOf(': ') + 1).trim()))];
+  return names && ` (${all.slice(0, 2).join(', ')}${all.length > 2 ? ', …' : ''})`;
+}
 
 const titleOf = ({ db, table, filters }) => `${db}.${table}${filters.filter(isOn).map((filter) => `\n${filter.column || 'Any column'} ${filterText(filter)}`).join('')}`;
 

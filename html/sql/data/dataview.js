@@ -6,6 +6,7 @@
 import { keepClear } from '../../common/announce.js';
 import { fill, h, icon, loadStyle } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
+import { ask } from '../ask.js';
 import { pendingText } from '../core/pending.js';
 import { KeptLayouts } from '../results/columns.js';
 import { rowHeight } from '../results/grid.js';
@@ -85,7 +86,7 @@ export class DataView {
       count: () => this.#count(),
       fill: () => this.#fill(),
       toEnd: () => this.#toEnd(),
-    }, { ...deps.completing, db: () => this.#place.db, announce: deps.announce }, deps.zone);
+    }, { ...deps.completing, db: () => this.#place.db, announce: deps.announce }, () => this.#zone());
     this.#bar.filling.hidden = deps.readOnly();
     this.#bar.free = this.#place.free;
     this.host = h('div', { class: 'data-host' });
@@ -509,6 +510,12 @@ export class DataView {
       named: async (op, text) => (await keys)?.find(op, text) ?? null,
       apply: (from, to) => this.#replace(from, to),
     }, back);
+  }
+
+  /** The time zone of the sessions that read rows: the server's may have changed since it was met. */
+  async #zone() {
+    const sql = "SELECT IF(@@session.time_zone = 'SYSTEM', @@system_time_zone, @@session.time_zone)";
+    return ask(this.#deps.api, { sql }).then(({ rows }) => String(rows[0]?.[0] ?? this.#deps.zone()), () => this.#deps.zone());
   }
 
   /** Readable names of the keys that a column refers to; null where it refers to none. @param {{name: string, type: string}} column */

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { fill, h, query } from '../../common/dom.js';
+import { debounce, fill, h, query } from '../../common/dom.js';
 import { openPanel, placePopup } from '../../common/popup.js';
 import { readPreference, writePreference } from '../results/preferences.js';
 import { isListed } from './browse.js';
@@ -26,6 +26,15 @@ import { choicesOf } from './values.js';
 
 /** Operators whose text is looked for in the list of values. */
 const NARROWING = new Set(['=', 'contains']);
+
+/** Operators whose text may be the name of the row that a key refers to; of a list each value. */
+const NAMING = new Set(['=', 'contains', 'starts with', 'ends with', 'LIKE', 'IN', 'NOT IN', 'except']);
+
+/** Values of a list that are looked for as names, at most. */
+const MOST_NAMED = 20;
+
+/** Pause after a key until names are looked for, in ms. */
+const PAUSE_MS = 300;
 
 /** Names of keys in the title of a filter, at most. */
 const MOST_NAMES = 20;
@@ -119,16 +128,23 @@ class Panel {
       const wanted = chosen();
       const { problem } = conditionOf(wanted, type);
       try {
-        const rows = isTicked || !NARROWING.has(wanted.op) || wanted.value.trim() === '' ? null : await this.#of.named?.(wanted.op, wanted.value);
-        // It was closed or changed meanwhile.
-        if (!error.isConnected || JSON.stringify(chosen()) !== JSON.stringify(wanted)) return undefined;
-        if (rows?.length) return done({ column: name, op: 'IN', value: listText(rows.map((row) => row.value)), names: namesOf(rows) });
+        const named = isTicked ? null : await this.#named(wanted);
+        if (!isStill(wanted)) return undefined;
+        if (named) return done(named);
       } catch (cause) {
         return fail(cause.message);
       }
       fail(problem);
       return problem ? undefined : done(this.#withNames(wanted));
     };
+    /** False if it was closed or changed meanwhile. */
+    const isStill = (wanted) => error.isConnected && JSON.stringify(chosen()) === JSON.stringify(wanted);
+    /** Shows the keys of a name as they will be compared. */
+    const preview = debounce(async () => {
+      const wanted = chosen();
+      const named = isTicked ? null : await this.#named(wanted).catch(() => null);
+      if (named && isStill(wanted)) sql.textContent = conditionOf(named, type).sql;
+    }, PAUSE_MS);
     /** Values that are ticked; null if the list that was typed is wrong. */
     const ticked = () => {
       if (LISTS.has(op.value)) return valuesOf(whole, listOf);
@@ -141,6 +157,7 @@ class Panel {
       to.hidden = !isRange();
       fail('');
       sql.textContent = conditionOf(chosen(), type).sql;
+      preview();
       if (this.list) this.list.ticked = ticked() ?? [];
     };
     const tick = (values, on) => {
@@ -201,6 +218,20 @@ class Panel {
     const kept = readPreference(LISTS_VALUES, 0);
     details.open = kept === 0 ? this.#of.isSmall : kept > 0;
     return details;
+  }
+
+  /** The filter by the keys of the rows that have a name; null where its text is none. @param {Filter} wanted @returns {Promise<Filter|null>} */
+  async #named(wanted) {
+    const { column, op, value } = wanted;
+    if (!NAMING.has(op) || value.trim() === '' || !this.#of.named) return null;
+    const isList = LISTS.has(op);
+    const items = isList ? valuesOf(value, listOf) ?? [] : [value];
+    if (items.length > MOST_NAMED) return null;
+    const found = await Promise.all(items.map((item) => (item === null ? null : this.#of.named?.(isList ? '=' : op, item))));
+    const rows = found.flatMap((one) => one ?? []);
+    if (!rows.length) return null;
+    const keys = items.flatMap((item, i) => (found[i]?.length ? found[i].map((row) => row.value) : [item]));
+    return { column, op: isList ? op : 'IN', value: listText([...new Set(keys)]), names: namesOf(rows) };
   }
 
   /** The filter with the readable names of its keys, as far as they were listed. @param {Filter} filter @returns {Filter} */

@@ -10,8 +10,7 @@ import { classOf, isNumber, isTimestamp, literal, quoteName, quoteText } from '.
 /** @typedef {'='|'!='|'<'|'<='|'>'|'>='|'between'|'contains'|'starts with'|'ends with'|'not contains'|'is empty'|'LIKE'|'IN'|'NOT IN'|'except'|'NULL'|'NOT NULL'} Operator
  *   `except`: as NOT IN, but rows with NULL stay unless it is one of the values; `not contains` keeps them too */
 /**
- * @typedef {{column: string, op: Operator, value: string, off?: boolean, names?: string}} Filter `column`: empty for any that holds a text or
- *   a number; `off`: kept, but not used; `names`: how people know the rows that its keys refer to
+ * @typedef {{column: string, op: Operator, value: string, off?: boolean, names?: string}} Filter `column`: empty for any; `off`: kept, but not used; `names`: how people know the rows that its keys refer to
  */
 
 /** Operators that search within a text. @type {Operator[]} */
@@ -140,8 +139,17 @@ export function patternOf(value, before, after = '%') {
 function betweenSql(column, compared, text, type) {
   const [least, most, ...more] = rangeOf(text);
   if (!least || !most || more.length) throw new Error('between needs two values, such as 1 and 5');
-  if (classOf(type) === 'date') return rangeSql(compared, [least, most], type, column);
-  return `${compared} BETWEEN ${operand(least, column, type)} AND ${operand(most, column, type)}`;
+  const sql = classOf(type) === 'date' ? rangeSql(compared, [least, most], type, column)
+    : `${compared} BETWEEN ${operand(least, column, type)} AND ${operand(most, column, type)}`;
+  if (isTurned(least.trim(), most.trim(), type)) throw new Error(`No value is between ${least} and ${most}: the lower one comes first`);
+  return sql;
+}
+
+/** True if a number or a date is above the other one. */
+function isTurned(least, most, type) {
+  const kind = classOf(type);
+  if (kind === 'number' || kind === 'float') return Number(least) > Number(most);
+  return kind === 'date' && [least, most].every((date) => /^\d{4}(?:-\d\d){0,2}$/.test(date)) && least > most && !least.startsWith(most);
 }
 
 /** The two values of between, as far as they are given. @param {string} text @returns {(string|null)[]} */
@@ -170,6 +178,11 @@ function operand(value, column, type) {
   if (kind === 'number' || kind === 'float') {
     if (!isNumber(value.trim())) throw new Error(`${column} holds numbers; “${value}” is not one`);
     return literal(/^float\b/i.test(type) ? exactFloat(value.trim()) : value.trim(), type);
+  }
+  if (kind === 'bit') {
+    const bits = literal({ true: '1', false: '0' }[value.trim().toLowerCase()] ?? value.trim(), type);
+    if (!isNumber(bits)) throw new Error(`${column} holds numbers; “${value}” is not one`);
+    return bits;
   }
   if (kind === 'json' || kind === 'choice') return quoteText(value);
   return literal(kind === 'text' || kind === 'binary' ? value : value.trim(), type);
@@ -247,13 +260,25 @@ export function whereSql(filters, free, columns) {
   return conditions.length > 1 ? conditions.map((one) => `(${one})`).join(' AND ') : conditions.join('');
 }
 
-/** Kinds of columns that a text is looked for in. */
+/** Kinds of columns that a text is looked for in as they are. */
 const SEARCHED = new Set(['text', 'choice', 'json', 'number', 'float', 'year']);
 
-/** A text in any column that holds texts or numbers. @param {string} text @param {{name: string, type: string}[]} columns */
+/** A column as the grid shows it, where a text can be in that; empty where none is looked for. @param {string} name @param {string} type @param {string} text */
+function shownSql(name, type, text) {
+  const kind = classOf(type);
+  if (kind === 'date') return /^[-\d:. ]+$/.test(text) ? `CAST(${name} AS CHAR)` : '';
+  if (SEARCHED.has(kind) || !/^(?:0?x)?[\da-f]*$/i.test(text)) return '';
+  const bits = Number(/\d+/.exec(type)?.[0] ?? 1);
+  return `CONCAT('0x', ${kind === 'bit' ? `LPAD(HEX(${name} + 0), ${2 * Math.ceil(bits / 8)}, '0')` : `HEX(${name})`})`;
+}
+
+/** A text in any column as the grid shows it. @param {string} text @param {{name: string, type: string}[]} columns */
 function anySql(text, columns) {
-  const searched = columns.filter(({ type }) => SEARCHED.has(classOf(type)));
-  return searched.map(({ name, type }) => filterSql({ column: name, op: 'contains', value: text }, type)).join(' OR ') || '0 = 1';
+  return columns.flatMap(({ name, type }) => {
+    if (SEARCHED.has(classOf(type))) return filterSql({ column: name, op: 'contains', value: text }, type);
+    const shown = shownSql(quoteName(name), type, text);
+    return shown ? `${shown} LIKE ${patternOf(text, '%')}` : [];
+  }).join(' OR ') || '0 = 1';
 }
 
 /**
@@ -283,7 +308,7 @@ const ZONELESS = /^(and|or|not|xor|in|is|null|like|between|true|false|div|mod|re
 /** True if rows are found by what a clock shows. @param {Filter[]} filters @param {string} free @param {{name: string, type: string}[]} columns */
 export function dependsOnZone(filters, free, columns) {
   const stamps = columns.filter(({ type }) => isTimestamp(type)).map(({ name }) => name.toLowerCase());
-  if (filters.some(({ column, op, off }) => !off && takesValue(op) && stamps.includes(column.toLowerCase()))) return true;
+  if (filters.some(({ column, op, off }) => !off && takesValue(op) && (column === '' ? stamps.length > 0 : stamps.includes(column.toLowerCase())))) return true;
   const others = columns.map(({ name }) => name.toLowerCase()).filter((name) => !stamps.includes(name));
   const lexer = new Lexer(free);
   for (let token = lexer.next(); token; token = lexer.next()) {

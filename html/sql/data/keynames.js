@@ -5,7 +5,7 @@
 
 import { ask } from '../ask.js';
 import { KeptReadables, keyAt } from '../edit/readable.js';
-import { filterSql } from './filters.js';
+import { WITHIN, filterSql } from './filters.js';
 import { classOf, isNumber, literal, quoteName } from './values.js';
 
 /** @typedef {{value: string, text: string}} Named a key and the name of its row */
@@ -107,7 +107,7 @@ export class KeyNames {
     /** @type {any[][]} */
     let rows;
     try {
-      ({ rows } = await this.#ask(`SELECT ${this.#ref}, CAST(${quoteName(readable.name)} AS CHAR)\n${this.#from}\nWHERE ${holds(readable, text)}\nORDER BY 2, 1 LIMIT ${MOST_KEYS + 1}`));
+      ({ rows } = await this.#ask(`SELECT ${this.#ref}, CAST(${quoteName(readable.name)} AS CHAR)\n${this.#from}\nWHERE ${holds(readable, text, op)}\nORDER BY 2, 1 LIMIT ${MOST_KEYS + 1}`));
     } catch (cause) {
       this.#failed(cause);
       return null;
@@ -118,5 +118,5 @@ export class KeyNames {
   }
 }
 
-/** @param {{name: string, type: string}} column @param {string} text */
-const holds = ({ name, type }, text) => filterSql({ column: name, op: 'contains', value: text }, type);
+/** @param {{name: string, type: string}} column @param {string} text @param {string} [op] */
+const holds = ({ name, type }, text, op = '') => filterSql({ column: name, op: op === 'LIKE' || WITHIN.includes(/** @type {any} */ (op)) ? /** @type {any} */ (op) : 'contains', value: text }, type);

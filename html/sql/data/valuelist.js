@@ -191,5 +191,5 @@ export class ValueList {
 /** A value as it is listed. @param {Value} value */
 function textOf(value) {
   if (value === null) return 'NULL';
-  return value === '' ? '‹empty›' : value.replace(/\r\n?|\n/g, '⏎');
+  return value === '' ? '‹empty›' : value.replace(/\r\n?|\n/g, '⏎').replace(/^ +| +$/g, (blanks) => '·'.repeat(blanks.length));
 }

@@ -24,7 +24,7 @@ function offersOf(field) {
 /**
  * Opens the list of a column's values under its cell.
  * @param {HTMLElement} cell
- * @param {{field: import('./fields.js').Field, value: Value, label: string, typed?: string, done: (value: Value, move: 'down'|'right'|'left'|'') => void}} options
+ * @param {{field: import('./fields.js').Field, value: Value, label: string, typed?: string, done: (value: Value, move: 'down'|'right'|'left'|'all'|'') => void}} options `all`: for all selected cells
  */
 export function openChoices(cell, { field, value, label, typed = '', done }) {
   const offers = offersOf(field);
@@ -33,58 +33,81 @@ export function openChoices(cell, { field, value, label, typed = '', done }) {
     type: 'button', role: 'option', class: typeof offer.value === 'string' ? '' : 'special', tabindex: -1, 'aria-selected': String(isNow(offer)),
     on: { click: () => choose(offer, 'down') },
   }, h('span', { text: offer.text }), offer.hint && h('span', { class: 'menu-key', text: offer.hint })));
-  const list = h('div', { class: 'menu choices', role: 'listbox', 'aria-label': label }, options);
+  const list = h('div', { class: 'menu choices', role: 'listbox', tabindex: -1, 'aria-label': label }, options);
   const choose = (offer, move) => {
     closePopup(true);
     cell.removeAttribute('aria-expanded');
     done(offer.value, move);
   };
-  let sought = '';
-  let at = 0;
+  const { move, seek } = walker(list, options, offers.map(({ text }) => text));
   list.addEventListener('keydown', (event) => {
-    const here = options.indexOf(/** @type {any} */ (document.activeElement));
-    const to = { ArrowDown: here + 1, ArrowUp: here - 1, Home: 0, End: options.length - 1 }[event.key];
-    if (to !== undefined) options[(to + options.length) % options.length].focus();
-    else if (event.key === 'Tab' && offers[here]) choose(offers[here], event.shiftKey ? 'left' : 'right');
-    else if (event.key.length === 1 && event.key !== ' ' && !event.ctrlKey && !event.metaKey && !event.altKey) seek(event);
-    else return;
+    const here = offers[options.indexOf(/** @type {any} */ (document.activeElement))];
+    const fills = event.key === 'Enter' && (event.ctrlKey || event.metaKey);
+    if (here && (fills || event.key === 'Tab')) choose(here, fills ? 'all' : event.shiftKey ? 'left' : 'right');
+    else if (!fills && !move(event)) return;
     event.preventDefault();
     event.stopPropagation();
   });
-  const seek = ({ key, timeStamp }) => {
-    sought = timeStamp - at < 1000 ? sought + key : key;
-    at = timeStamp;
-    options[offers.findIndex(({ text }) => text.toLowerCase().startsWith(sought.toLowerCase()))]?.focus();
-  };
   if (!openPopup(cell, list)) return;
   forgetExpanded(cell, list);
   (options[offers.findIndex(isNow)] ?? options[0])?.focus();
   if (typed) seek({ key: typed, timeStamp: performance.now() });
 }
 
+/** Keys that go through a list: arrows, and letters with which an entry begins; where none does, none has the focus. @param {HTMLElement} list @param {HTMLElement[]} entries @param {string[]} texts */
+function walker(list, entries, texts) {
+  let sought = '';
+  let at = 0;
+  const seek = ({ key, timeStamp }) => {
+    sought = key === ' ' || timeStamp - at < 1000 ? sought + key : key;
+    at = timeStamp;
+    (entries[texts.findIndex((text) => text.toLowerCase().startsWith(sought.toLowerCase()))] ?? list).focus();
+  };
+  /** True if the key is one of them; a blank is where letters came before it. */
+  const move = (event) => {
+    const here = entries.indexOf(/** @type {any} */ (document.activeElement));
+    const to = { ArrowDown: here + 1, ArrowUp: Math.max(here, 0) - 1, Home: 0, End: entries.length - 1 }[event.key];
+    if (to !== undefined) {
+      sought = '';
+      entries[(to + entries.length) % entries.length].focus();
+      return true;
+    }
+    if (event.key.length !== 1 || event.ctrlKey || event.metaKey || event.altKey || (event.key === ' ' && sought === '')) return false;
+    seek(event);
+    return true;
+  };
+  return { move, seek };
+}
+
 /**
- * Opens the values of a SET under its cell; each is taken at once.
+ * Opens the values of a SET under its cell; each is taken at once, and Ctrl+Enter takes them for all selected cells.
  * @param {HTMLElement} cell
- * @param {{field: import('./fields.js').Field, value: Value, label: string, done: (value: Value) => void}} options
+ * @param {{field: import('./fields.js').Field, value: Value, label: string, done: (value: Value, move?: 'all') => void}} options
  */
 export function openSet(cell, { field, value, label, done }) {
   const chosen = new Set(typeof value === 'string' ? value.split(',') : []);
+  const all = () => field.choices.filter((one) => chosen.has(one)).join(',');
   const boxes = field.choices.map((name) => {
     const box = h('input', { type: 'checkbox', on: { change: () => {
       if (box.checked) chosen.add(name);
       else chosen.delete(name);
-      done(field.choices.filter((one) => chosen.has(one)).join(','));
+      done(all());
     } } });
     box.checked = chosen.has(name);
-    return h('label', { class: 'check' }, box, h('span', { text: name }));
+    return box;
   });
   const instead = (text, other) => h('button', { type: 'button', class: 'button small', text, on: { click: () => { closePopup(true); cell.removeAttribute('aria-expanded'); done(other); } } });
   const close = h('button', { type: 'button', class: 'button small primary', text: 'Close', on: { click: () => closePopup(true) } });
-  const panel = h('div', { class: 'menu panel choices', role: 'dialog', 'aria-modal': 'false', 'aria-label': label }, boxes,
+  const panel = h('div', { class: 'menu panel choices', role: 'dialog', 'aria-modal': 'false', tabindex: -1, 'aria-label': label }, boxes.map((box, i) => h('label', { class: 'check' }, box, h('span', { text: field.choices[i] }))),
     h('div', { class: 'choices-foot' }, field.nullable && instead('NULL', null), !field.required && instead('DEFAULT', new Default()), close));
+  const { move } = walker(panel, boxes, field.choices);
   panel.addEventListener('keydown', (event) => {
-    if (event.key === 'Enter' && event.target instanceof HTMLInputElement) closePopup(true);
-    else if (event.key !== 'Escape') event.stopPropagation();
+    if (event.key === 'Escape') return;
+    event.stopPropagation();
+    const fills = event.key === 'Enter' && (event.ctrlKey || event.metaKey);
+    if (fills || (event.key === 'Enter' && event.target instanceof HTMLInputElement)) closePopup(true);
+    if (fills) done(all(), 'all');
+    if (fills || move(event)) event.preventDefault();
   });
   if (!openPopup(cell, panel)) return;
   forgetExpanded(cell, panel);

@@ -192,13 +192,18 @@ export class Editing {
     grid.focus();
     const cell = /** @type {HTMLElement} */ (grid.activeElement);
     const value = this.#sheet.value(at);
-    const put = (next, move = '') => { this.#put(target, field, next); this.#go(at, move); };
+    const put = (next, move = '') => {
+      if (move === 'all') return this.#fill(next);
+      this.#put(target, field, next);
+      return this.#go(at, move);
+    };
     const label = `${field.name} of row ${at.row + 1}`;
     const choice = field.kind === 'choice' || (field.kind === 'boolean' && typed === undefined);
     const plain = (text) => this.#inCell(at, field, target, /** @type {HTMLElement} */ (grid.activeElement), label, text);
     if (!choice && field.kind !== 'choices' && this.#openReference(cell, at, field, target, { label, typed, plain, go: (move) => this.#go(at, move) })) return;
     if (choice) openChoices(cell, { field, value, label, typed, done: put });
-    else if (field.kind === 'choices') openSet(cell, { field, value, label, done: put });
+    // A typed text is a list with commas.
+    else if (field.kind === 'choices' && (typed === undefined || typed === ' ')) openSet(cell, { field, value, label, done: put });
     else if (needsPanel(field, value) && (typed === undefined || field.kind !== 'text')) this.#panel(at, field, target, field.kind === 'json' ? typed : undefined);
     else this.#inCell(at, field, target, cell, label, typed);
   }
@@ -214,18 +219,22 @@ export class Editing {
     const key = keyAt(schema, place.db, field.name);
     if (!key) return false;
     const { table } = this.#sheet;
+    const isAll = (move) => move === 'all' && Boolean(this.#sheet.shown?.grid.element.contains(anchor));
     const ifSame = (act) => { if (this.#sheet.table === table && !this.#isBusy()) act(); };
     openReference(anchor, {
       api: this.#host.api, key, schema: () => this.#host.schema(key.db, key.table), readables: new KeptReadables(this.#host.store), field, value: this.#sheet.value(at), label, typed,
       nullable: key.columns.every((name) => table.fields.find((one) => one.name === name)?.nullable),
       chosen: (values, move) => ifSame(() => {
-        table.changes.set(key.columns.map((column, i) => ({ target, column, value: values && (typeof values[i] === 'number' ? String(values[i]) : values[i]) })));
+        const targets = isAll(move) ? this.#sheet.selection(MOST_CELLS).places.map((row) => /** @type {Target} */ (this.#sheet.target(row))) : [target];
+        table.changes.set(targets.flatMap((one) => key.columns.map((column, i) => ({ target: one, column, value: values && (typeof values[i] === 'number' ? String(values[i]) : values[i]) }))));
         this.#changed();
-        go(move);
+        if (!isAll(move)) go(move);
       }),
       entered: (text, move) => ifSame(() => {
+        if (isAll(move)) return this.#fill(text);
         this.#put(target, field, read(field, text).value);
         if (move !== 'stay') go(move);
+        return undefined;
       }),
       plain: (text) => ifSame(() => plain(text)),
     });
@@ -257,12 +266,13 @@ export class Editing {
     return true;
   }
 
-  /** Puts what was typed into all selected cells. @param {string} text */
-  #fill(text) {
+  /** Puts a value, or what was typed, into all selected cells. @param {Value} value */
+  #fill(value) {
+    if (this.#isBusy()) return;
     const { places, columns } = this.#sheet.selection(MOST_CELLS);
     const { fields, changes } = this.#sheet.table;
     const taking = columns.map((column) => fields[column]).filter((field) => !field.fixed);
-    changes.set(places.flatMap((place) => taking.map((field) => ({ target: /** @type {Target} */ (this.#sheet.target(place)), column: field.name, value: read(field, text).value }))));
+    changes.set(places.flatMap((place) => taking.map((field) => ({ target: /** @type {Target} */ (this.#sheet.target(place)), column: field.name, value: typeof value === 'string' ? read(field, value).value : value }))));
     this.#changed();
     const count = places.length * taking.length;
     this.#host.announce(`${count.toLocaleString('en')} ${count === 1 ? 'cell' : 'cells'} filled`);

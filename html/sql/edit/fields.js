@@ -104,7 +104,8 @@ export function read(field, text) {
   const value = kind === 'boolean' ? TRUTH[typed.toLowerCase()] ?? typed : typed;
   if (base === 'bit') return readBits(field, value);
   if (kind === 'choice') return readChoice(field, value);
-  if (value === '' && kind !== 'text' && kind !== 'choices' && kind !== 'binary') return { value, problem: emptyProblem(field) };
+  if (kind === 'choices') return readSet(field, value);
+  if (value === '' && kind !== 'text' && kind !== 'binary') return { value, problem: emptyProblem(field) };
   return { value, problem: problemOf(field, value) };
 }
 
@@ -131,10 +132,6 @@ function problemOf(field, value) {
       return momentProblem(field, value);
     case 'json':
       return jsonProblem(name, value);
-    case 'choices': {
-      const unknown = value === '' ? undefined : value.split(',').find((one) => !field.choices.some((known) => equalFold(known, one)));
-      return unknown === undefined ? '' : `“${unknown}” is not a value of ${name}`;
-    }
     case 'binary':
       if (!/^0x([0-9a-f]{2})*$/i.test(value)) return `${name} holds bytes: 0x, then two hex digits each`;
       return size && /binary/.test(base) && value.length / 2 - 1 > size ? `${name} holds at most ${size} bytes; these are ${value.length / 2 - 1}` : '';
@@ -145,7 +142,11 @@ function problemOf(field, value) {
   }
 }
 
+/** Digits in groups of three, as thousands are written; with one comma it may be a decimal one. @param {string} text */
+export const isGrouped = (text) => /^\s*[+-]?[1-9]\d{0,2}(?:,\d{3})+\s*$/.test(text);
+
 function numberProblem({ name, base, type, sizes }, value) {
+  if (isGrouped(value)) return `${name}: “${value}” can be ${value.replaceAll(',', '')}${value.split(',').length > 2 ? '' : ` or ${value.replace(',', '.')}`}. Type it without the comma`;
   if (!isNumber(value)) return `${name} holds numbers; “${value}” is not one`;
   const bytes = INTEGERS[base];
   if (bytes) return integerProblem(name, bytes, /\bunsigned\b/i.test(type), value);
@@ -197,6 +198,13 @@ function jsonProblem(name, value) {
 function readChoice({ name, choices }, text) {
   const value = choices.find((one) => one === text) ?? choices.find((one) => equalFold(one, text));
   return value === undefined ? { value: text, problem: `“${text}” is not a value of ${name}` } : { value, problem: '' };
+}
+
+/** Values with commas between them, in the column's order. @param {Field} field @param {string} text */
+function readSet(field, text) {
+  const values = text === '' ? [] : text.split(',').map((one) => readChoice(field, field.choices.includes(one) ? one : one.trim()));
+  const problem = values.find((one) => one.problem)?.problem ?? '';
+  return { value: problem ? text : field.choices.filter((one) => values.some(({ value }) => value === one)).join(','), problem };
 }
 
 const equalFold = (a, b) => a.toLowerCase() === b.toLowerCase();

@@ -19,7 +19,7 @@ const DENIED = new Set([1044, 1142, 1143, 1356]);
 let serial = 0;
 
 /**
- * @typedef {'down'|'right'|'left'|'stay'} Move
+ * @typedef {'down'|'right'|'left'|'stay'|'all'} Move `all`: for all selected cells
  * @typedef {object} Options
  * @property {ReturnType<typeof import('../api.js').createApi>} api
  * @property {import('./readable.js').Key} key
@@ -206,7 +206,7 @@ class ReferenceList {
     if (event.key === 'Escape') return void (this.#isDone = true); // the popup closes
     event.stopPropagation();
     if (to !== undefined && count) this.#mark((to + count) % count);
-    else if (event.key === 'Enter') this.#take('down');
+    else if (event.key === 'Enter') this.#take(event.ctrlKey || event.metaKey ? 'all' : 'down');
     else if (event.key === 'Tab' && this.input.value.trim() !== '') this.#take(event.shiftKey ? 'left' : 'right');
     else return;
     event.preventDefault();

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { fill, focusedIn, h, iconButton, query } from '../../common/dom.js';
+import { fill, focusedIn, h, iconButton, marked, plainMarked, query } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
 
 /** Columns that are listed at once; with more of them one is found by its name. */
@@ -145,8 +145,8 @@ export class RowForm {
     const { result } = this.#grid.model;
     const { columns, types } = result;
     const { type, comment } = result.describe?.(column) ?? { type: (types[column] ?? '').toLowerCase(), comment: '' };
-    const name = h('label', { class: 'form-name', for: `form-${(serial += 1)}`, title: [columns[column], type, comment].filter(Boolean).join('\n') },
-      h('b', { text: columns[column] }), h('span', { class: 'dim', text: type }), comment && h('span', { class: 'dim form-comment', text: comment }));
+    const name = h('label', { class: 'form-name', for: `form-${(serial += 1)}`, title: plainMarked([columns[column], type, comment].filter(Boolean).join('\n')) },
+      h('b', {}, marked(columns[column])), h('span', { class: 'dim' }, marked(type)), comment && h('span', { class: 'dim form-comment' }, marked(comment)));
     const body = h('div', { class: 'form-value' });
     const note = h('p', { class: 'form-note', id: `form-${serial}-note`, hidden: true });
     const line = { column, element: h('div', { class: 'form-line', data: { column } }, name, body, note), name, body, note, mode: '', control: null, shown: '' };
@@ -282,6 +282,8 @@ export class RowForm {
     this.commit();
     const all = [...this.list.children];
     const next = all[all.indexOf(line.element) + by];
-    if (next) this.#lineOf(next)?.control?.focus();
+    const control = next && this.#lineOf(next)?.control;
+    control?.focus();
+    if (control instanceof HTMLInputElement) control.select();
   }
 }

@@ -6,7 +6,7 @@
 import { keyOf } from '../data/browse.js';
 import { MOST_PENDING } from '../core/pending.js';
 import { Changes, Default } from './changes.js';
-import { fieldOf, initialOf, read, refusal } from './fields.js';
+import { fieldOf, initialOf, isGrouped, read, refusal } from './fields.js';
 
 /** Types of numbers with digits behind a point, and a number that has a comma there. */
 const FRACTIONAL = /^(?:decimal|numeric|float|double)$/;
@@ -127,13 +127,16 @@ export class Sheet {
     const beyond = new Map();
     const cells = [];
     let hasCommas = false;
+    const counted = [];
     for (const { place, column, value } of spots) {
       const field = this.table.fields[column];
       const fresh = asNew || (intoNew && !isInsert(place)) ? rows : place >= shown.length && shown.pager.ended ? beyond : null;
       const target = fresh ? null : this.target(place);
-      // A number that the server counts is not copied from one row to another.
-      if (!field || refusal(field, value) || (fresh ? !typed && field.auto : !target)) continue;
-      const isComma = typed && FRACTIONAL.test(field.base) && DECIMAL_COMMA.test(value);
+      // A number that the server counts is not copied from one row to another, and not missed in a new one.
+      const isCounted = fresh !== null && !typed && field?.auto;
+      if (isCounted) counted.push(place);
+      if (!field || refusal(field, value) || (fresh ? isCounted : !target)) continue;
+      const isComma = typed && FRACTIONAL.test(field.base) && DECIMAL_COMMA.test(value) && !isGrouped(value);
       hasCommas ||= isComma;
       const put = typed && typeof value === 'string' ? read(field, isComma ? value.replace(',', '.') : value).value : value;
       if (target) cells.push({ target, column: field.name, value: put });
@@ -141,7 +144,7 @@ export class Sheet {
     }
     const taken = [...rows.values()].reduce((sum, { size }) => sum + size, cells.length);
     const whole = (list) => [...list.values()].map((set) => new Map([...this.initial(), ...set]));
-    return { cells, rows: whole(rows), beyond: whole(beyond), left: spots.length - taken, hasCommas };
+    return { cells, rows: whole(rows), beyond: whole(beyond), left: spots.length - taken - counted.filter((place) => rows.has(place)).length, hasCommas };
   }
 
   /** Values of a new row from the start: those that the filters ask for. @returns {Map<string, any>} */

@@ -1,5 +1,5 @@
 // Parts that the panes of objects are made of: sections, tables, facts, SQL text.
-import { copyText, h, icon } from '../../common/dom.js';
+import { copyText, h, icon, marked } from '../../common/dom.js';
 import { tokens } from '../core/lexer.js';
 
 /** @typedef {import('../../common/dom.js').Child} Child */
@@ -20,12 +20,12 @@ export function table(label, names, rows) {
 
 /** @param {...any} cells nodes, or what becomes text */
 export function row(...cells) {
-  return h('tr', {}, cells.map((cell) => (cell instanceof Node ? h('td', {}, cell) : h('td', { text: cell ?? '' }))));
+  return h('tr', {}, cells.map((cell) => (cell instanceof Node ? h('td', {}, cell) : h('td', {}, marked(String(cell ?? ''))))));
 }
 
 /** @param {any} text */
 export function code(text) {
-  return h('code', { text: text ?? '' });
+  return h('code', {}, marked(String(text ?? '')));
 }
 
 /** A line of text above or instead of a table. @param {string|null|undefined|false} text @param {string} [kind] */
@@ -36,7 +36,7 @@ export function note(text, kind = '') {
 /** Facts in a line: names and values; those without a value are left out. @param {[string, any][]} list */
 export function facts(list) {
   const known = list.filter(([, value]) => value !== null && value !== undefined && value !== '');
-  return known.length ? h('dl', { class: 'facts' }, known.map(([name, value]) => h('div', {}, h('dt', { text: name }), h('dd', {}, value instanceof Node ? value : String(value))))) : null;
+  return known.length ? h('dl', { class: 'facts' }, known.map(([name, value]) => h('div', {}, h('dt', { text: name }), h('dd', {}, value instanceof Node ? value : marked(String(value)))))) : null;
 }
 
 /**
@@ -67,12 +67,4 @@ export function highlighted(sql) {
     at = end;
   }
   return [...out, ...marked(sql.slice(at))];
-}
-
-/** Characters that turn the direction of the text behind them (Unicode Annex 9, explicit formatting). */
-const TURNING = /([\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069])/;
-
-/** A text in which such characters are seen and turn nothing; what is copied has them. @param {string} text @returns {(Node|string)[]} */
-export function marked(text) {
-  return text.split(TURNING).map((part, i) => (i % 2 ? h('span', { class: 'turning', data: { code: (part.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0') } }, part) : part));
 }

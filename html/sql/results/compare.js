@@ -263,9 +263,12 @@ export class Comparison {
     const line = Math.max(0, this.#lineAt(active));
     const isFocused = this.grid.element.contains(document.activeElement);
     this.#lines = only ? differing : null;
+    // Both sides first: a cell that is drawn is marked by the other side's value.
     for (const [i, { grid }] of this.#views.entries()) {
       const indexes = i === 0 ? all.lefts : all.rights;
       grid.model.lines = only ? differing.map((one) => indexes[one]) : indexes;
+    }
+    for (const { grid } of this.#views) {
       const row = only ? differing.findIndex((one) => one >= line) : line;
       const { model } = grid;
       if (model.rowCount) model.moveTo({ row: row < 0 ? model.rowCount - 1 : row, column: model.active.column });

@@ -58,7 +58,10 @@ export class Copying {
     };
     try {
       const length = await copyPieces(written());
-      this.#notify(`Copied ${describe(area)} as ${FORMATS[format].label}, ${length.toLocaleString('en')} characters`, 'good');
+      // NULL is equal to nothing: a list for IN has no such rows.
+      const without = format === 'list' ? [...model.tableOf(area).rows].filter((row) => row.includes(null)).length : 0;
+      const left = without > 0 ? `. ${without === 1 ? '1 row with NULL was' : `${without.toLocaleString('en')} rows with NULL were`} left out` : '';
+      this.#notify(`Copied ${describe(area, without)} as ${FORMATS[format].label}, ${length.toLocaleString('en')} characters${left}`, 'good');
     } catch (cause) {
       this.#notify(`Not copied: ${cause.message}${format === 'update' ? '' : '. Select fewer rows, or use Export'}`, 'bad');
     }
@@ -137,8 +140,8 @@ const decimal = () => (readPreference('copyComma', csvSigns().decimal === ',') ?
 
 const cells = ({ top, bottom, columns }) => Math.max(0, bottom - top + 1) * columns.length;
 
-function describe({ top, bottom, columns: { length: columns }, empty }) {
-  const rows = empty ? 0 : bottom - top + 1;
+function describe({ top, bottom, columns: { length: columns }, empty }, without = 0) {
+  const rows = empty ? 0 : bottom - top + 1 - without;
   if (rows === 1 && columns === 1) return '1 cell';
   return `${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'} × ${columns} ${columns === 1 ? 'column' : 'columns'}`;
 }

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { h } from '../../common/dom.js';
+import { fill, h, marked, plainMarked } from '../../common/dom.js';
 import { viewCell } from '../core/cells.js';
 import { GridModel } from './gridmodel.js';
 
@@ -369,12 +369,12 @@ export class Grid {
     this.#placeCell(header, column);
     header.classList.toggle('numeric', kinds[column] === 'number');
     const { type = result.types[column] ?? '', comment = '' } = /** @type {any} */ (result).describe?.(column) ?? {};
-    header.title = [result.columns[column], type, comment].filter(Boolean).join('\n');
+    header.title = plainMarked([result.columns[column], type, comment].filter(Boolean).join('\n'));
     if (key) header.setAttribute('aria-sort', key.descending ? 'descending' : 'ascending');
     else header.removeAttribute('aria-sort');
     const sign = key ? `${key.descending ? '▼' : '▲'}${sortKeys.length > 1 ? at + 1 : ''}` : '';
     const [name, sort] = header.children; // the third, the resizer, may be holding the pointer
-    name.textContent = result.columns[column];
+    fill(name, marked(result.columns[column]));
     sort.textContent = sign;
     this.options.onHeader?.(header, column);
   }

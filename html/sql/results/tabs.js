@@ -3,7 +3,7 @@
  * @module
  */
 
-import { h, icon as iconOf, iconButton } from '../../common/dom.js';
+import { fill, h, icon as iconOf, iconButton, marked } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
 import { Panes } from './panes.js';
 
@@ -70,7 +70,7 @@ export class Tabs {
     const button = h('button', {
       type: 'button', role: 'tab', id: names.tab, 'aria-controls': names.panel, 'aria-selected': 'false', tabindex: -1,
       class: kind, title: hint || null, 'aria-keyshortcuts': closable ? 'Delete' : null, on: { click: () => this.activate(id) },
-    }, icon && iconOf(icon), h('span', { class: 'tab-title', text: title }), count && h('span', { class: 'tab-count', text: count }));
+    }, icon && iconOf(icon), h('span', { class: 'tab-title' }, marked(title)), count && h('span', { class: 'tab-count', text: count }));
     const holder = h('div', { class: 'results-tab', role: 'presentation' }, button, closable && this.#closer(id, title));
     const panel = h('div', { class: 'results-panel', role: 'tabpanel', id: names.panel, 'aria-labelledby': names.tab, hidden: true, data: { title } }, element);
     this.list.insertBefore(holder, successor?.holder ?? null);
@@ -211,7 +211,7 @@ export class Tabs {
   rename(id, title) {
     const tab = this.#tabs.get(id);
     const text = tab?.button.querySelector('span');
-    if (text) text.textContent = title;
+    if (text) fill(text, marked(title));
     if (tab) tab.panel.dataset.title = title;
     tab?.holder.querySelector('.tab-close')?.setAttribute('title', `Close ${title} (Delete)`);
   }

@@ -1,7 +1,7 @@
 // Search over all databases: a field, the kinds, and the best matches, which open what they name.
-import { fill, h, icon, iconButton, queryAll } from '../../common/dom.js';
+import { fill, h, icon, iconButton, marked, plainMarked, queryAll } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
-import { agoText, factOf, kindText, marked, objectOf, placeOf, rowsOf, wordsOf } from '../core/matching.js';
+import { agoText, factOf, hits, kindText, objectOf, placeOf, rowsOf, wordsOf } from '../core/matching.js';
 
 /** @typedef {import('../core/matching.js').Match} Match */
 /** @typedef {{matches: Match[], total: number, truncated: boolean, missing: {db: string, table: string|null, reason: string}[], loaded_at: string}} Found */
@@ -30,7 +30,7 @@ const KINDS = [['', 'All'], ['table', 'Tables'], ['view', 'Views'], ['column', '
 const ICONS = { procedure: 'function', package: 'function', 'package body': 'function' };
 
 /** The last search, which is there again when it is opened. */
-const last = { text: '', kind: '', here: false, changes: 0 };
+const last = { text: '', kind: '', here: false, changes: 0, isReread: false };
 
 /** @type {Promise<any>|undefined} */
 let style;
@@ -171,8 +171,12 @@ class Palette {
         this.#refresh = false;
         last.changes = changes;
       }
-      this.#shown = wanted;
-      this.#show(found, text);
+      // A table that the page shows may be younger than the names: they are read again, once.
+      if (text && !found.total && !last.isReread && Date.parse(found.loaded_at) < performance.timeOrigin) this.#refresh = this.#again = last.isReread = true;
+      else {
+        this.#shown = wanted;
+        this.#show(found, text);
+      }
     } catch (error) {
       if (!this.#left.signal.aborted) this.#fail(error);
     } finally {
@@ -260,13 +264,13 @@ class Palette {
 
 /** @param {Match} match @param {number} i @param {string[]} words */
 function lineOf(match, i, words) {
-  const parts = (text) => marked(text, words).map(({ text: part, hit }) => (hit ? h('mark', { text: part }) : part));
+  const parts = (text) => hits(text, words).flatMap(({ text: part, hit }) => (hit ? h('mark', {}, marked(part)) : marked(part)));
   const [kind, place, fact] = [kindText(match), placeOf(match), factOf(match)];
   return h('li', { class: 'search-line', role: 'option', id: `search-option-${i}`, 'aria-selected': 'false' },
     icon(ICONS[kind] ?? kind),
     h('span', { class: 'search-main' }, h('span', { class: 'search-name' }, parts(match.name)), fact && h('span', { class: 'search-type dim', text: ` ${fact}` })),
     h('span', { class: 'search-place dim' }, h('span', { text: `${kind} ` }), parts(place)),
-    match.comment && h('span', { class: 'search-comment dim', title: match.comment }, parts(match.comment)));
+    match.comment && h('span', { class: 'search-comment dim', title: plainMarked(match.comment) }, parts(match.comment)));
 }
 
 function missingOf({ db, table, reason }) {

@@ -8,10 +8,13 @@ const { alt, bare, mod } = keyboard;
 export const MOD = isMac ? '⌘' : 'Ctrl';
 export const ALT = isMac ? '⌥' : 'Alt';
 
+/** Parts of the page whose Ctrl+Enter runs statements: cells, lists over them, forms and panels are not among them, since it ends their input. */
+const RUNNING = '.editors, .bar, .topbar, .progress, .splitter';
+
 /** Keys of the page; `keylist.js` has those of its parts. `match` is absent where another part (editor, sidebar, grid) handles the key itself. @type {keyboard.Key[]} */
 export const KEYS = [
-  { group: 'Run', keys: [MOD, 'Enter'], what: 'Run the selection or the statement at the cursor', command: 'run', match: (e) => mod(e) && !e.shiftKey && e.key === 'Enter' },
-  { group: 'Run', keys: [MOD, 'Shift', 'Enter'], what: 'Run the whole script', command: 'runAll', match: (e) => mod(e) && e.shiftKey && e.key === 'Enter' },
+  { group: 'Run', keys: [MOD, 'Enter'], what: 'Run the selection or the statement at the cursor', command: 'run', within: RUNNING, match: (e) => mod(e) && !e.shiftKey && e.key === 'Enter' },
+  { group: 'Run', keys: [MOD, 'Shift', 'Enter'], what: 'Run the whole script', command: 'runAll', within: RUNNING, match: (e) => mod(e) && e.shiftKey && e.key === 'Enter' },
   { group: 'Run', keys: [MOD, 'Shift', 'E'], what: 'Explain the statement at the cursor', command: 'explain', match: (e) => mod(e) && e.shiftKey && e.code === 'KeyE' },
   { group: 'Run', keys: [MOD, '.'], what: 'Cancel the statement', command: 'cancel', match: (e) => mod(e) && e.key === '.' },
   { group: 'Editor', keys: ['Tab'], what: 'Two spaces; with a selection of lines, indent (Shift: outdent)' },

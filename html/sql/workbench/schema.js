@@ -1,7 +1,7 @@
 // The schema of a table: facts, columns, indexes, foreign keys that lead on, and the CREATE statement.
-import { fill, h, icon, iconButton, queryAll } from '../../common/dom.js';
+import { fill, h, icon, iconButton, marked, queryAll } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
-import { code, facts, marked, note, row, section, sqlText, table } from '../objects/parts.js';
+import { code, facts, note, row, section, sqlText, table } from '../objects/parts.js';
 import { rowsText } from '../core/entries.js';
 
 export { highlighted } from '../objects/parts.js';
@@ -80,7 +80,7 @@ function tableFacts({ table: told, note: said }) {
 function columnsTable(columns) {
   if (!columns.length) return null;
   const rows = columns.map((column) => row(
-    h('span', { class: 'column-name' }, column.key === 'PRI' && keyIcon(), column.name),
+    h('span', { class: 'column-name' }, column.key === 'PRI' && keyIcon(), h('span', {}, marked(column.name))),
     code(column.type), nullable(column.nullable), KEYS[column.key] ?? column.key, defaultValue(column), extra(column), column.collation, column.comment));
   return section('Columns', columns.length, table('Columns', ['Name', 'Type', 'Null', 'Key', 'Default', 'Extra', 'Collation', 'Comment'], rows));
 }

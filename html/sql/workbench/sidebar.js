@@ -1,5 +1,5 @@
 // The sidebar: databases, then the tables of one, with a live filter and pages of 50.
-import { byId, debounce, fill, focusedIn, h, icon, iconButton, query, queryAll } from '../../common/dom.js';
+import { byId, debounce, fill, focusedIn, h, icon, iconButton, marked, query, queryAll } from '../../common/dom.js';
 import { isSystem, ownFirst } from '../core/entries.js';
 import { SidebarGroups } from './sidebargroups.js';
 import { entryRow } from './sidebarrows.js';
@@ -171,7 +171,7 @@ export class Sidebar {
       const back = h('button', { type: 'button', class: 'button quiet back', on: { click: () => this.#back() } }, icon('back'), 'Databases');
       const dump = iconButton('download', `Dump ${this.#db} as SQL`, () => this.#on.openDump(this.#db));
       const create = this.#on.mayCreate(this.#db);
-      fill(this.head, back, create && iconButton('plus', `New table or view in ${this.#db}`, (event) => this.#on.menuNew(event.currentTarget, this.#db ?? '', 'tables'), { 'aria-haspopup': 'menu', data: { fresh: 'tables' } }), dump, refresh, h('h2', { id: 'sidebar-title', class: 'sidebar-db', title: this.#db }, icon('database'), h('span', { text: this.#db })), this.#use);
+      fill(this.head, back, create && iconButton('plus', `New table or view in ${this.#db}`, (event) => this.#on.menuNew(event.currentTarget, this.#db ?? '', 'tables'), { 'aria-haspopup': 'menu', data: { fresh: 'tables' } }), dump, refresh, h('h2', { id: 'sidebar-title', class: 'sidebar-db', title: this.#db }, icon('database'), h('span', {}, marked(this.#db ?? ''))), this.#use);
       this.filter.placeholder = 'Filter tables';
     }
     this.filter.setAttribute('aria-label', this.filter.placeholder);

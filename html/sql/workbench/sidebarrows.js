@@ -1,5 +1,5 @@
 // The entries of the sidebar: what stands in a row, and what its tooltip says.
-import { h, icon } from '../../common/dom.js';
+import { h, icon, marked, plainMarked } from '../../common/dom.js';
 import { formatBytes, formatCount } from '../../common/figures.js';
 import { isSystem, rowsText } from '../core/entries.js';
 
@@ -8,8 +8,8 @@ const KINDS = { table: 'Table', view: 'View', sequence: 'Sequence' };
 export function entryRow(entry, { current = false, first = false } = {}) {
   const { kind, name } = entry;
   const hasRows = kind === 'table' || kind === 'view';
-  const main = h('button', { type: 'button', class: 'row-main', tabindex: '-1', data: { name, kind }, title: tooltip(entry), 'aria-current': current ? 'true' : null },
-    icon(iconOf(kind)), kindWord(entry), h('span', { class: 'row-name', text: name }), kind !== 'database' && h('span', { class: 'row-figures' }, figures(entry)));
+  const main = h('button', { type: 'button', class: 'row-main', tabindex: '-1', data: { name, kind }, title: plainMarked(tooltip(entry)), 'aria-current': current ? 'true' : null },
+    icon(iconOf(kind)), kindWord(entry), h('span', { class: 'row-name' }, marked(name)), kind !== 'database' && h('span', { class: 'row-figures' }, figures(entry)));
   const small = (type, label, key, data, picture) => h('button', { type: 'button', class: `row-run ${type}`.trim(), tabindex: '-1', title: `${label}${key}`, 'aria-label': label, data }, icon(picture));
   const buttons = [
     hasRows && small('row-data', `Data of ${name}`, ' (Alt+Enter)', { rows: name }, 'rows'),

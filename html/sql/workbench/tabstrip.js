@@ -1,5 +1,5 @@
 // The strip of query tabs: a tablist with arrow keys, rename, close.
-import { byId, h, icon } from '../../common/dom.js';
+import { byId, fill, h, icon, marked } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
 
 /** @typedef {import('./querytab.js').QueryTab} QueryTab */
@@ -66,8 +66,8 @@ function update(element, tab, isActive) {
   button.setAttribute('aria-selected', String(isActive));
   button.tabIndex = isActive ? 0 : -1;
   dot.className = `query-tab-dot ${mark}`;
-  name.textContent = tab.name;
-  db.textContent = tab.db;
+  fill(name, marked(tab.name));
+  fill(db, marked(tab.db));
   tab.shownDb = tab.db;
   transaction.classList.add('query-tab-transaction');
   transaction.toggleAttribute('hidden', !tab.inTransaction);

@@ -1,5 +1,5 @@
 // The toolbar over the editor: database and row limit, Run, Cancel, Explain, the menu, progress of the active tab.
-import { byId, fill, h } from '../../common/dom.js';
+import { byId, fill, h, plainMarked } from '../../common/dom.js';
 import { confirmDialog } from '../../common/dialog.js';
 import { openMenu } from '../../common/menu.js';
 import { formatBytes, formatMs } from '../../common/figures.js';
@@ -56,7 +56,7 @@ export function drawDatabases(names, current) {
   drawn = { names, current };
   const all = ownFirst(current && !names.includes(current) ? [current, ...names] : names);
   const select = byId('db', HTMLSelectElement);
-  fill(select, h('option', { value: '', text: 'no database' }), all.map((name) => h('option', { value: name, text: name })));
+  fill(select, h('option', { value: '', text: 'no database' }), all.map((name) => h('option', { value: name, text: plainMarked(name) })));
   select.value = current;
 }
 

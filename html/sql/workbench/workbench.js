@@ -23,6 +23,8 @@ import { welcome } from './welcome.js';
 
 /** The most query tabs; each holds a database session while it is used, and the server has 32. */
 const MAX_TABS = 24;
+/** Time that the notice about kept changes stays, in ms: it may lie over cells. */
+const KEPT_NOTICE_MS = 15_000;
 /** Closed tabs that can be opened again. */
 const MAX_CLOSED = 10;
 
@@ -118,7 +120,9 @@ export class Workbench {
     const told = (how, isUncertain) => { const text = pendingText(tables.filter(({ uncertain }) => Boolean(uncertain) === isUncertain)); return text && `${how}: ${text}. `; };
     const lost = left && `Files and large values were not kept: ${countText(left)}. `;
     const notice = notify(`${told('Kept from before, and not applied', false)}${told('Kept from before, may be applied already', true)}${lost || ''}`.trim(), left ? 'warn' : 'info', { text: 'Show', run: show });
-    if (!left) this.data.notice = notice;
+    if (left) return;
+    this.data.notice = notice;
+    setTimeout(() => notice.remove(), KEPT_NOTICE_MS);
   }
 
   /** Opens the first database: from a link, from the last visit, or the one given at the start. */

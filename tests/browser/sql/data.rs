@@ -915,3 +915,18 @@ fn the_schema_leads_to_the_data_and_the_clicks_on_a_table_stay_as_they_were() {
     client.until_ended(|| client.page.double_click(&row("person")));
     assert_eq!(client.editor(), "SELECT * FROM person LIMIT 100");
 }
+
+#[test]
+fn the_line_below_the_rows_is_in_sight_in_a_narrow_window() {
+    let setup = "CREATE TABLE t (id INT PRIMARY KEY, at TIMESTAMP NULL); INSERT INTO t SELECT seq, NOW() FROM seq_1_to_3000";
+    let client = Client::open("data_narrow", setup);
+    let page = &client.page;
+    client.show_tables();
+    open_data(&client, "t");
+    for (width, height) in [(390, 800), (390, 700), (390, 600), (760, 700), (1280, 800)] {
+        page.viewport(width, height);
+        client.settle();
+        let seen = "(() => { const foot = eyes.first('.data-foot').getBoundingClientRect(); return document.elementFromPoint(foot.left + 20, foot.top + 4)?.closest('.data-foot') && foot.bottom <= eyes.first('.results-panel').getBoundingClientRect().bottom + 1; })()";
+        assert_eq!(page.eval(seen), true, "{width} × {height}");
+    }
+}

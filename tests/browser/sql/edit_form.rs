@@ -92,6 +92,12 @@ fn a_form_shows_and_changes_all_columns_of_a_row() {
         below.as_f64().unwrap() <= 0.0,
         "the bar stays in sight: {below}"
     );
+    // Enter leads to the next field, whose text is selected.
+    click_field(&client, 0);
+    page.press("Enter");
+    assert_eq!(focused(&client), "1");
+    let selected = "(({ selectionStart: from, selectionEnd: to, value }) => value.slice(from, to))(document.activeElement)";
+    assert_eq!(page.eval(selected), "1");
     // Checks, marks and undo are those of the grid.
     click_field(&client, 7);
     page.type_text("2024-02-31");

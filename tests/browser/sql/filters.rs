@@ -427,23 +427,34 @@ fn a_foreign_key_is_filtered_by_the_name_of_its_row() {
     page.click(".value-list text=450");
     page.click(".panel text=Filter");
     until_loaded(&client);
-    assert_eq!(chips(&client), ["customer IN 450"]);
+    assert_eq!(chips(&client), ["customer IN 450 (Alice)"]);
     let title = "eyes.first('.chip-text').title";
-    assert_eq!(page.eval(title), json!("customer IN 450\n450: Alice"));
+    assert_eq!(
+        page.eval(title),
+        json!("customer IN 450 (Alice)\n450: Alice")
+    );
     page.click(".data-chip .button");
     until_loaded(&client);
     // Typed, where it is no key.
     open_filter(&client, "customer");
     page.fill(".panel input", "alice");
+    page.wait_for("eyes.first('.filter-sql').textContent === '`customer` IN (3, 450)'");
     page.press("Enter");
     until_loaded(&client);
     page.wait_for("eyes.first('.data-chip')");
-    assert_eq!(chips(&client), ["customer IN 3, 450"]);
+    assert_eq!(chips(&client), ["customer IN 3, 450 (Alice)"]);
     assert_eq!(client.column(1), ["3", "450", "3", "450"]);
     assert_eq!(
         page.eval(title),
-        json!("customer IN 3, 450\n3: Alice\n450: Alice")
+        json!("customer IN 3, 450 (Alice)\n3: Alice\n450: Alice")
     );
+    // Another name in its list.
+    page.click(".chip-text");
+    page.fill(".panel input", "7, person 99");
+    page.press("Enter");
+    page.wait_for("eyes.first('.data-chip')?.innerText.includes('99')");
+    until_loaded(&client);
+    assert_eq!(chips(&client), ["customer IN 7, 99 (Person 99)"]);
     page.click(".data-chip .button");
     until_loaded(&client);
     for (text, told) in [
@@ -460,8 +471,14 @@ fn a_foreign_key_is_filtered_by_the_name_of_its_row() {
         page.press("Escape");
     }
     // A part of a key is one.
-    for (text, chip) in [("germ", "land IN DE"), ("ge", "land contains ge")] {
+    for (op, text, chip) in [
+        ("contains", "germ", "land IN DE (Germany)"),
+        ("contains", "ge", "land contains ge"),
+        ("starts with", "geor", "land IN GE (Georgia)"),
+        ("ends with", "nce", "land IN FR (France)"),
+    ] {
         open_filter(&client, "land");
+        page.eval(&format!("{{ const op = eyes.first('.panel select'); op.value = {}; op.dispatchEvent(new Event('input')); }}", json!(op)));
         page.fill(".panel input", text);
         page.press("Enter");
         page.wait_for("eyes.first('.data-chip')");
@@ -530,7 +547,7 @@ fn counting_unasked_ends_with_the_place() {
 
 #[test]
 fn find_goes_on_in_all_rows_by_a_filter() {
-    let setup = "CREATE TABLE many (id INT PRIMARY KEY, note VARCHAR(40), day DATE); INSERT INTO many SELECT seq, CONCAT('note ', seq), '2024-01-01' FROM seq_1_to_5000; UPDATE many SET note = 'a needle' WHERE id = 4321; ANALYZE TABLE many";
+    let setup = "CREATE TABLE many (id INT PRIMARY KEY, note VARCHAR(40), day DATE, at DATETIME(3), bits BIT(9), t TIME, raw BLOB); INSERT INTO many (id, note, day) SELECT seq, CONCAT('note ', seq), '2024-01-01' FROM seq_1_to_5000; UPDATE many SET note = 'a needle' WHERE id = 4321; UPDATE many SET at = '2024-05-31 12:34:56.789', bits = 510, t = '11:59:59', raw = X'AABBCC' WHERE id = 4322; ANALYZE TABLE many";
     let client = on_data("filters_find", setup, "many");
     let page = &client.page;
     client.click_cell(0, 0);
@@ -562,6 +579,19 @@ fn find_goes_on_in_all_rows_by_a_filter() {
     until_loaded(&client);
     assert_eq!(chips(&client), ["note contains NEEDLE"]);
     assert_eq!(client.column(0), ["4321"]);
+    // By what other types show.
+    page.click(".data-chip .button");
+    until_loaded(&client);
+    page.eval("{ const column = eyes.first('.find-column'); column.value = ''; column.dispatchEvent(new Event('change')); }");
+    for text in ["2024-05-31 12:3", "0x01FE", "11:59:59", "bbcc"] {
+        page.fill(".find input", text);
+        page.wait_for("eyes.first('.find-count')?.innerText.startsWith('no match in ')");
+        page.click(".find text=Search all rows");
+        page.wait_for("eyes.first('.find-count')?.innerText === '1 of 1'");
+        assert_eq!(client.column(0), ["4322"], "{text}");
+        page.click(".data-chip .button");
+        until_loaded(&client);
+    }
 }
 
 #[test]

@@ -95,6 +95,31 @@ fn hostile_names_and_cells_are_shown_as_text_and_nothing_runs() {
         );
     }
     assert_untouched(page, "tables and results");
+    // Names with characters that turn the text show these.
+    let told = |within: &str| {
+        page.wait_for(&format!(
+            "eyes.first({} + ' .turning')?.dataset.code === '202E'",
+            json!(within)
+        ));
+    };
+    told("#sidebar-list .row-name");
+    told(".grid-header .grid-name");
+    client.run(&format!("SELECT * FROM {}", id(RTL)));
+    client.click_cell(0, 0);
+    client.press_function_key(8, false);
+    told(".row-form .form-name");
+    client.press_function_key(8, false);
+    page.click(&format!(".row-main[data-name={}]", json!(RTL)));
+    told(".schema .column-name");
+    page.press("Alt+n");
+    told(".welcome-entry");
+    page.press("Ctrl+k");
+    page.wait_for("eyes.first('dialog input')");
+    page.type_text("txt.exe");
+    told(".search-line .search-name");
+    page.press("Escape");
+    page.press("Alt+w");
+    client.run(&format!("SELECT * FROM {}", id(RTL)));
     client.click_cell(1, 2);
     page.press("Enter");
     page.wait_for("eyes.first('.viewer-body')?.innerText.includes('alert(7)')");

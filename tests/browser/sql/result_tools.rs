@@ -274,6 +274,24 @@ fn two_results_are_compared_by_their_key() {
 }
 
 #[test]
+fn cells_that_differ_are_marked_on_both_sides_whatever_the_order_of_the_rows() {
+    let client = Client::open("tools_compare_order", "SELECT 1");
+    let page = &client.page;
+    compare(
+        &client,
+        "select 1 id,'a' v,10 w union all select 2,'b',20 union all select 3,'c',30",
+        "select 2 id,'B' v,20 w union all select 3,'c',30 union all select 1,'a',10",
+    );
+    let marked = "eyes.all('.compare-side').map((side) => [...side.querySelectorAll('.grid-cell[data-diff]')].map((one) => one.ariaLabel.split(' in ')[0]).join()).join(' | ')";
+    page.wait_for(&format!("{marked}.includes('|')"));
+    let both = "b, differs: B | B, differs: b";
+    assert_eq!(page.eval(marked), both);
+    page.click(".compare-bar text=Only differences");
+    page.wait_for("eyes.all('.compare .grid').every((one) => one.ariaRowCount === '2')");
+    assert_eq!(page.eval(marked), both);
+}
+
+#[test]
 fn a_result_is_compared_with_the_loaded_rows_of_a_table() {
     let client = Client::open(
         "tools_data",

@@ -171,6 +171,12 @@ fn names_are_read_again_on_demand_and_after_a_refresh_of_the_sidebar() {
     client.show_tables();
     search(&client, "made_later");
     page.wait_for("document.querySelector('.search-name')?.textContent === 'made_later'");
+    // A page that was loaded since reads them again by itself if nothing matches.
+    Database::shared().exec("CREATE TABLE search_again.made_last (id INT)");
+    page.reload();
+    client.wait_until_ready();
+    search(&client, "made_last");
+    page.wait_for("document.querySelector('.search-name')?.textContent === 'made_last'");
 }
 
 #[test]
