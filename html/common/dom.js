@@ -153,7 +153,7 @@ export function marked(text) {
   return text.split(TURNING).map((part, i) => (i % 2 ? h('span', { class: 'turning', data: { code: codeOf(part) } }, part) : part));
 }
 
-/** The same as a text alone, for an option or a tooltip. @param {string} text */
+/** Text form of `marked`, for an option or a tooltip. @param {string} text */
 export const plainMarked = (text) => text.split(TURNING).map((part, i) => (i % 2 ? `‹${codeOf(part)}›` : part)).join('');
 
 const codeOf = (sign) => (sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');

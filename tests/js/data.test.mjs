@@ -239,7 +239,7 @@ test('a text is found in any column that holds texts or numbers', () => {
   assert.equal(whereSql([any], '', columns), found);
   assert.equal(whereSql([any, { column: 'id', op: '>', value: '1' }], '', columns), `(${found}) AND (\`id\` > 1)`);
   assert.equal(whereSql([any], '', columns.slice(2, 4)), '0 = 1');
-  // What the grid shows of other types is looked into where it can hold the text.
+  // Other types are looked into where the grid can show the text.
   const shown = (value) => whereSql([{ ...any, value }], '', [column('day', 'date'), column('raw', 'blob'), column('b', 'bit(9)')]);
   assert.equal(shown('05-2'), "CAST(`day` AS CHAR) LIKE '%05-2%'");
   assert.equal(shown('0xf'), "CONCAT('0x', HEX(`raw`)) LIKE '%0xf%' OR CONCAT('0x', LPAD(HEX(`b` + 0), 4, '0')) LIKE '%0xf%'");

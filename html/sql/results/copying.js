@@ -60,7 +60,7 @@ export class Copying {
       const length = await copyPieces(written());
       // NULL is equal to nothing: a list for IN has no such rows.
       const without = format === 'list' ? [...model.tableOf(area).rows].filter((row) => row.includes(null)).length : 0;
-      const left = without > 0 ? `. ${without === 1 ? '1 row with NULL was' : `${without.toLocaleString('en')} rows with NULL were`} left out` : '';
+      const left = without > 0 ? `. ${without === 1 ? '1 row with NULL was' : `${without.toLocaleString('en')} rows with NULL were`} skipped` : '';
       this.#notify(`Copied ${describe(area, without)} as ${FORMATS[format].label}, ${length.toLocaleString('en')} characters${left}`, 'good');
     } catch (cause) {
       this.#notify(`Not copied: ${cause.message}${format === 'update' ? '' : '. Select fewer rows, or use Export'}`, 'bad');

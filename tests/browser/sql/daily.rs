@@ -329,7 +329,6 @@ fn what_is_typed_fills_all_selected_cells_and_decimal_commas_are_read() {
     paste(&client, "1,000\n1,000,000\n2,5");
     let shown = [0, 1, 2].map(|row| client.cells()[row][2].clone());
     assert_eq!(shown, ["1,000", "1,000,000", "2.5"]);
-    assert_eq!(page.eval("eyes.cell(1, 2).dataset.edit"), "bad");
     page.click(".edit-bar text=Review SQL …");
     page.wait_for("eyes.first('.data-error')?.innerText.includes('“1,000” can be 1000 or 1.000. Type it without the comma')");
     page.press("Ctrl+z");
@@ -494,6 +493,6 @@ fn filtered_rows_are_exported_as_those_that_match_and_copied_as_updates() {
     page.click(".results-tools text=Copy");
     page.click(".panel [data-format=list]");
     page.wait_for_text(
-        "Copied 2 rows × 1 column as IN list, 6 characters. 1 row with NULL was left out",
+        "Copied 2 rows × 1 column as IN list, 6 characters. 1 row with NULL was skipped",
     );
 }

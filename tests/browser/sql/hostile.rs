@@ -98,8 +98,7 @@ fn hostile_names_and_cells_are_shown_as_text_and_nothing_runs() {
     // Names with characters that turn the text show these.
     let told = |within: &str| {
         page.wait_for(&format!(
-            "eyes.first({} + ' .turning')?.dataset.code === '202E'",
-            json!(within)
+            "eyes.first('{within} .turning')?.dataset.code === '202E'"
         ));
     };
     told("#sidebar-list .row-name");

@@ -37,14 +37,14 @@ fn times_are_those_of_the_servers_zone_and_what_is_typed_is_stored() {
         let texts = db.column("SELECT at FROM zones.t ORDER BY at");
         assert_eq!(client.column(0), texts, "{zone}");
         // It is changed while the page is open.
-        for (now, told) in [("+05:45", "+05:45"), (zone, zone)] {
+        for now in ["+05:45", zone] {
             db.exec(&format!("SET GLOBAL time_zone = '{now}'"));
             client
                 .page
                 .click(".data-line [aria-label=\"Reload the rows\"]");
             client.page.wait_for(&format!(
                 "eyes.first('.data-foot').innerText.includes({})",
-                json!(format!("Server time zone: {told}"))
+                json!(format!("Server time zone: {now}"))
             ));
             until_loaded(&client);
         }
