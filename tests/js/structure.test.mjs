@@ -1,8 +1,10 @@
 import { alterTable, faultOf, lockingOf, prepare, risks } from '../../html/sql/structure/alter.js';
 import {
-  blankCheck, blankColumn, blankForeignKey, blankIndex, blankPart, blankTable, columnText, dropColumn, edited, forSession, inMode, indexText, isHistory, optionOf, parseTable, renameColumn, unfitMode, withOption, writeTable,
+  blankCheck, blankColumn, blankForeignKey, blankIndex, blankPart, blankTable, changingIn, columnText, dropColumn, edited, forSession, inMode, indexText, isHistory, optionOf, parseTable, renameColumn, unfitMode, withOption, withSystemIds, writeTable,
 } from '../../html/sql/structure/definition.js';
 import { isSince, readType, stayingColumns } from '../../html/sql/structure/changes.js';
+import { createOf } from '../../html/sql/structure/facts.js';
+import { withIndex } from '../../html/sql/structure/edits.js';
 import { Watch } from '../../html/sql/structure/watch.js';
 import { assert, test } from './shim.mjs';
 
@@ -103,6 +105,15 @@ test('literals are written for the mode of the session', () => {
   assert.equal(forSession(sql, MYSQL), sql);
   assert.equal(forSession(sql, inMode(MYSQL, 'STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES')), "ALTER TABLE `t`\n  MODIFY COLUMN `a\\b` varchar(9) DEFAULT 'it''s\\ \n' COMMENT 'plain'");
   assert.equal(forSession("DEFAULT '\\0a'", { noBackslashEscapes: true }), "DEFAULT X'0061'");
+  // MySQL doubles the backslashes of expressions in that mode.
+  assert.deepEqual([changingIn(MARIADB, 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES').first, changingIn(MYSQL, 'ANSI_QUOTES').first], [[], []]);
+  const plain = changingIn(MYSQL, 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES');
+  assert.deepEqual([plain.mode, plain.noBackslashEscapes, plain.ansiQuotes], ['ANSI_QUOTES', false, true]);
+  const table = read(of(["`a` varchar(9) DEFAULT '\\\\'"]));
+  const [set] = plain.first;
+  assert.deepEqual(alterTable(table, change(table, 'a', { comment: '\\' }), plain), ["SET SESSION sql_mode = 'ANSI_QUOTES'", "ALTER TABLE `t`\n  MODIFY COLUMN `a` varchar(9) DEFAULT '\\\\' COMMENT '\\\\'"]);
+  assert.deepEqual(prepare(table, change(table, 'a', { nullable: false }), plain), [set, "UPDATE `t` SET `a` = '\\\\' WHERE `a` IS NULL"]);
+  assert.deepEqual(alterTable(table, table, plain), []);
   assert.equal(unfitMode('STRICT_ALL_TABLES,ANSI_QUOTES'), '');
   assert.equal(unfitMode('PIPES_AS_CONCAT,ORACLE'), 'ORACLE');
 });
@@ -176,6 +187,10 @@ test('a foreign key of the same name is added by a second statement, and the los
   assert.equal(risks(own, { ...own, foreignKeys: own.foreignKeys.map((key) => edited(key, { onDelete: 'CASCADE' })) })[1], 'a: if the server made this index for the foreign key, it renames it to fk.');
   const renamed = { ...base, foreignKeys: base.foreignKeys.map((key) => edited(key, { name: 'fk2' })) };
   assert.deepEqual(clauses(renamed), ['DROP FOREIGN KEY `fk` | ADD CONSTRAINT `fk2` FOREIGN KEY (`a`) REFERENCES `o` (`x`)']);
+  // No server gives a table with foreign keys another engine.
+  const plain = { ...withOption(base, 'ENGINE', 'MyISAM'), foreignKeys: [] };
+  assert.deepEqual(alterTable(base, plain, { ...MYSQL, algorithm: 'COPY', lock: 'SHARED' }), ['ALTER TABLE `t`\n  DROP FOREIGN KEY `fk`', 'ALTER TABLE `t`\n  ENGINE=MyISAM,\n  ALGORITHM=COPY,\n  LOCK=SHARED']);
+  assert.ok(risks(base, plain)[0].startsWith('fk: no server gives a table with foreign keys another engine, so a first statement removes'));
   assert.deepEqual(clauses({ ...base, foreignKeys: [...base.foreignKeys, { ...blankForeignKey(), columns: ['c'], refDb: 'd', refTable: 'p', refColumns: ['id'] }] }), ['ADD FOREIGN KEY (`c`) REFERENCES `d`.`p` (`id`)']);
 });
 
@@ -213,6 +228,87 @@ test('a table is converted with its columns', () => {
   const latin = { ...withOption(withOption(table, 'DEFAULT CHARSET', 'latin1'), 'COLLATE', 'latin1_bin'), convert: true };
   assert.deepEqual(alterTable(table, latin, MYSQL), ['ALTER TABLE `t`\n  CONVERT TO CHARACTER SET latin1 COLLATE latin1_bin']);
   assert.ok(risks(table, latin).join().includes('Characters that latin1 does not have'));
+});
+
+test('characters that are lost and values that become the same by another character set are told', () => {
+  const items = ['`a` varchar(50) DEFAULT NULL', '`b` varchar(50) COLLATE utf8mb4_bin NOT NULL', '`l` varchar(9) CHARACTER SET latin1 DEFAULT NULL', '`x` blob', 'PRIMARY KEY (`b`)', 'UNIQUE KEY `u` (`a`,`x`(9))'];
+  const table = read(of(items));
+  const lost = (name) => `${name}: characters that latin1 does not have are lost: the server refuses them, or changes them in a session without strict mode.`;
+  const same = (index, name, collation) => `${index}: rows whose ${name} is the same in ${collation} make this fail.`;
+  const said = (name, fields) => risks(table, change(table, name, fields));
+  // By a type that is typed, and by the fields of a column, also where it takes the set of the table.
+  assert.deepEqual(said('a', { charset: 'latin1' }), [lost('a'), same('u', 'a', 'the default of latin1')]);
+  assert.deepEqual(said('a', { collation: 'latin1_swedish_ci' }), [lost('a'), same('u', 'a', 'latin1_swedish_ci')]);
+  assert.deepEqual(said('b', { collation: 'utf8mb4_general_ci' }), [same('PRIMARY', 'b', 'utf8mb4_general_ci')]);
+  assert.deepEqual(said('b', { collation: '' }), [same('PRIMARY', 'b', 'utf8mb4_0900_ai_ci')]);
+  const long = read(of(['`x` text CHARACTER SET latin1', '`y` longtext CHARACTER SET latin1']));
+  assert.ok(risks(long, change(long, 'x', { charset: 'utf8mb4' }))[0].startsWith('x: texts that take more bytes than text has'));
+  assert.deepEqual(risks(long, change(long, 'y', { charset: 'utf8mb4' })), []);
+  assert.deepEqual([said('l', { charset: 'utf8mb3' }), said('l', { collation: 'latin1_bin' }), said('a', { comment: 'x' })], [[], [], []]);
+  const latin = withOption(withOption(table, 'DEFAULT CHARSET', 'latin1'), 'COLLATE', 'latin1_bin');
+  assert.deepEqual(risks(table, latin), []);
+  assert.deepEqual(risks(table, change(latin, 'a', { comment: 'x' })), []);
+  assert.deepEqual(risks(table, change(latin, 'b', { collation: '' })), [lost('b'), same('PRIMARY', 'b', 'latin1_bin')]);
+  assert.deepEqual(risks(table, { ...latin, convert: true }), [same('PRIMARY', 'b', 'latin1_bin'), same('u', 'a', 'latin1_bin'), lost('a').replace('a: c', 'C')]);
+  // A column with a set of its own loses characters even where the set of the table stays.
+  const own = read(of(['`a` varchar(9) CHARACTER SET utf8mb4 DEFAULT NULL'], 'ENGINE=InnoDB DEFAULT CHARSET=latin1'));
+  assert.deepEqual(risks(own, { ...withOption(own, 'COLLATE', 'latin1_bin'), convert: true }), [lost('a').replace('a: c', 'C')]);
+  // A collation of another set is not written with the set of the table.
+  assert.ok(alterTable(table, change(latin, 'a', { collation: 'latin1_german1_ci' }), MYSQL)[0].includes('`a` varchar(50) COLLATE latin1_german1_ci DEFAULT NULL'));
+});
+
+test('a column of the primary key allows no NULL', () => {
+  const table = read(of(['`id` int NOT NULL', "`n` int DEFAULT '3'", '`v` varchar(9) DEFAULT NULL', 'PRIMARY KEY (`id`)']));
+  const typed = { ...table, indexes: [edited(table.indexes[0], { parts: [blankPart('id'), blankPart('n')] })] };
+  const text = 'rows with NULL make this fail, or get an empty value in a session without strict mode';
+  assert.deepEqual(risks(table, typed), [`n: a column of the primary key allows no NULL; ${text}; below, they can get the default first, which they keep even if the next statement fails.`]);
+  assert.deepEqual(prepare(table, typed), ["UPDATE `t` SET `n` = '3' WHERE `n` IS NULL"]);
+  assert.deepEqual(risks(table, withIndex(table, ['id', 'v'], 'primary').table), [`v: ${text}.`]);
+  assert.deepEqual(risks(typed, edited(typed, {})), []);
+});
+
+test('what uses a dropped column is told: a check goes with it, the rest makes it fail', () => {
+  const table = parseTable(of(['`a` int DEFAULT NULL', "`b c` int DEFAULT NULL CHECK (`b c` <> `a`)", '`g` int GENERATED ALWAYS AS (`a` + 1) STORED', '`d` int DEFAULT (`a` + 2)', 'KEY `f` ((`a` + 3))', "CONSTRAINT `one` CHECK (`A` > 0 and 'b c' <> '')", 'CONSTRAINT `two` CHECK (`a` < `b c`)', "CONSTRAINT `text` CHECK ('a' <> 'b')"], 'ENGINE=InnoDB\n PARTITION BY HASH (`a`)\n(PARTITION `b c` ENGINE = InnoDB)'), MARIADB);
+  const said = (name, after = table) => risks(table, dropColumn(after, after.columns.find((one) => one.name === name).id)).slice(1);
+  assert.deepEqual(said('a'), ['one: the check is removed with a.', 'a: cannot be removed while the check two uses it.', 'a: cannot be removed while it is used by the check of b c, the column g, the default of d, the index f, the partitions.']);
+  assert.deepEqual(said('b c'), ['b c: cannot be removed while the check two uses it.']);
+  // MariaDB drops a check of several dropped columns, MySQL does not drop them.
+  const none = { ...table, columns: table.columns.slice(2).map((one) => edited(one, { default: { kind: 'none', value: '' }, generated: null })), indexes: [], partition: '' };
+  assert.ok(risks(table, none).includes('two: the check is removed with a, b c, or the server refuses it.'));
+  // A new column of the name does not keep it.
+  const replaced = { ...table, columns: [{ ...blankColumn(), name: 'a' }, ...table.columns.slice(1)] };
+  assert.deepEqual(risks(table, replaced).slice(1, 3), ['one: the check is removed with a.', 'a: cannot be removed while the check two uses it.']);
+  assert.deepEqual(said('b c', { ...table, checks: [] }), []);
+  assert.deepEqual(said('g'), []);
+});
+
+test('the reference system of a shape, which MariaDB does not show, is kept', async () => {
+  const sql = of(["`id` int(11) NOT NULL COMMENT 'point'", '`p` point NOT NULL', '`q` polygon DEFAULT NULL', "`z` geometry DEFAULT NULL COMMENT 'x'"], 'ENGINE=InnoDB');
+  const whole = withSystemIds(sql, new Map([['p', 4326], ['q', 0]]));
+  assert.equal(whole, sql.replace('`p` point', '`p` point REF_SYSTEM_ID=4326').replace('`z` geometry', '`z` geometry /* REF_SYSTEM_ID is not known */'));
+  const table = parseTable(whole, MARIADB);
+  assert.equal(writeTable(table), whole);
+  const said = (name, fields) => risks(table, change(table, name, fields));
+  assert.deepEqual(alterTable(table, change(table, 'p', { comment: 'new' }), MARIADB), ["ALTER TABLE `t`\n  MODIFY COLUMN `p` point REF_SYSTEM_ID=4326 NOT NULL COMMENT 'new'"]);
+  assert.deepEqual([said('p', { comment: 'new' }), said('q', { comment: 'new' })], [[], []]);
+  assert.deepEqual(said('p', { type: 'point' }), ['p: its REF_SYSTEM_ID becomes 0, and was 4326.']);
+  const untold = ['z: the server does not tell its REF_SYSTEM_ID, and this makes it 0.'];
+  assert.deepEqual([said('z', { comment: 'new' }), risks(table, { ...table, moved: ['z'], columns: [table.columns[3], ...table.columns.slice(0, 3)] })], [untold, untold]);
+  assert.equal(lockingOf(table, change(table, 'p', { type: 'point REF_SYSTEM_ID=3857' }), MARIADB)[0].algorithm, 'INSTANT');
+  // The server is asked only where there is such a column.
+  const asked = [];
+  const reads = async (text, version) => {
+    const query = async ({ sql: question }) => {
+      asked.push(question.split(' ')[1].toLowerCase());
+      const rows = question.startsWith('SHOW') ? [{ Table: 't', 'Create Table': text }] : question.includes('VERSION()') ? [{ version }] : [{ name: 'p', id: 4326 }, { name: 'q', id: 0 }];
+      return new Response(JSON.stringify({ code: 200, message: '', data: { columns: Object.keys(rows[0]), rows } }), { headers: { 'content-type': 'application/json' } });
+    };
+    return createOf({ query }, 'd', 't');
+  };
+  assert.equal(await reads(sql, '10.11.6-MariaDB'), whole);
+  assert.equal(await reads(sql, '9.7.0'), sql);
+  await reads(of(['`a` int']), '10.11.6-MariaDB');
+  assert.deepEqual(asked, ['create', 'version()', 'g_geometry_column', 'create', 'version()', 'create']);
 });
 
 test('a table with history is altered with its history', () => {

@@ -93,6 +93,15 @@ test('of two columns that changed places, the one that was moved is', () => {
   }
 });
 
+test('an index of words or shapes has no lengths, and one of a long text gets one', () => {
+  const table = read();
+  const by = withIndex(table, ['b'], 'index');
+  const [kinds, at] = [['fulltext', 'spatial', 'unique', 'fulltext'], by.table.indexes.findIndex(({ id }) => id === by.id)];
+  let now = by.table;
+  assert.deepEqual(kinds.map((kind) => { now = withPart(now, 'indexes', by.id, { kind }); return now.indexes[at].parts[0].length; }), [null, null, 100, null]);
+  assert.equal(withPart(table, 'indexes', table.indexes[2].id, { kind: 'unique' }).indexes[2].parts[1].length, 10);
+});
+
 test('nothing of a new table has moved', () => {
   const table = blankTable({ db: 'd', name: 't', columns: [{ ...newColumn(), name: 'id' }, { ...newColumn(), name: 'a' }] });
   const draft = new Draft(table, MYSQL);

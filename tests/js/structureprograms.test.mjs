@@ -1,6 +1,7 @@
 import { alterEvent, asThen, createdBy, accountIn, definerOf, enabling, grantsSql, inOrder, renaming, replacement, securityOf, triggerOf } from '../../html/sql/objects/redefine.js';
 import { copyStatements, inDatabase, mentions, moveStatement, quotedText, versioned, viewsInOrder } from '../../html/sql/structure/copying.js';
 import { createUser, grantSql, newPassword, privilegesAt, readGrant, revokeSql, setPassword } from '../../html/sql/structure/accountsql.js';
+import { createText } from '../../html/sql/objects/kinds.js';
 import { lineDiff } from '../../html/sql/core/linediff.js';
 import { laidOut } from '../../html/sql/objects/layout.js';
 import { withoutSecrets } from '../../html/sql/core/secrets.js';
@@ -18,6 +19,16 @@ test('names are read in each SQL mode', () => {
   assert.equal(definerOf('CREATE DEFINER="a"@"%" PROCEDURE p() SELECT 1'), '"a"@"%"');
   assert.equal(definerOf('CREATE ALGORITHM=MERGE DEFINER=`a`@`%` SQL SECURITY INVOKER VIEW v AS SELECT 1'), '`a`@`%`');
   assert.equal(definerOf('CREATE PROCEDURE p() SQL SECURITY DEFINER SELECT 1'), '');
+});
+
+test('a comment is written for the SQL mode of its routine or event', () => {
+  const said = (sql, mode = 'NO_BACKSLASH_ESCAPES') => createText({ columns: ['Procedure', 'sql_mode', 'Create Procedure'], rows: [['p', mode, sql]] });
+  const head = "CREATE DEFINER=`a`@`%` FUNCTION `p (`(x enum(')'), y int) RETURNS varchar(9) CHARSET utf8mb4\n    DETERMINISTIC\n    SQL SECURITY INVOKER\n";
+  const body = "BEGIN\n    COMMENT 'a\\\\'\nEND";
+  assert.equal(said(`${head}    COMMENT 'a\\\\b''c\\nd'\n${body}`), `${head}    COMMENT 'a\\b''c\nd'\n${body}`);
+  for (const sql of [`${head}${body}`, "CREATE EVENT `e` ON SCHEDULE EVERY 1 DAY DO DO COMMENT '\\\\'", "CREATE TRIGGER `COMMENT` BEFORE INSERT ON `t` FOR EACH ROW SET @a = '\\\\'"]) assert.equal(said(sql), sql);
+  assert.equal(said("CREATE EVENT `e` ON SCHEDULE EVERY 1 DAY COMMENT '\\\\' DO SELECT '\\\\'"), "CREATE EVENT `e` ON SCHEDULE EVERY 1 DAY COMMENT '\\' DO SELECT '\\\\'");
+  assert.ok(said("CREATE EVENT `e` ON SCHEDULE EVERY 1 DAY COMMENT '\\\\' DO SELECT 1", 'ANSI_QUOTES').includes("'\\\\'"));
 });
 
 test('a trigger takes the place of the old one', () => {

@@ -4,6 +4,7 @@
  */
 
 import { quoteIdentifier } from '../core/identifiers.js';
+import { significant } from '../core/scope.js';
 
 /** @typedef {'database'|'table'|'view'|'sequence'|'procedure'|'function'|'package'|'package body'|'trigger'|'event'} Kind */
 /** @typedef {{kind: Kind, db: string, name: string, on?: string, system?: boolean, enabled?: boolean}} Named `on`: the table of a trigger; `enabled`: of an event, in its menu; `system`: a database of the server's own */
@@ -34,8 +35,29 @@ export const showCreateSql = (object) => `SHOW CREATE ${object.kind.toUpperCase(
  * @returns {string|null}
  */
 export function createText({ columns, rows }) {
-  const at = columns.findIndex((name) => /^(?:create |sql original)/i.test(name));
-  return rows[0]?.[at] ?? null;
+  const of = (about) => rows[0]?.[columns.findIndex((name) => about.test(name))] ?? null;
+  const text = of(/^(?:create |sql original)/i);
+  return text && /\bNO_BACKSLASH_ESCAPES\b/.test(of(/^sql_mode$/i)) ? withPlainComment(text) : text;
+}
+
+/** A routine up to its comment, behind its parameters. */
+const UP_TO_COMMENT = /^(?: RETURNS [^\n]*)?(?:\n {4}(?!COMMENT)[A-Z ]+)*\n {4}COMMENT (?=')/;
+
+/** The text of a routine or event for its own SQL mode, in which a backslash is an ordinary character: servers write its comment as in others. @param {string} sql */
+function withPlainComment(sql) {
+  const list = significant(sql);
+  const kind = list.findIndex(({ upper, type }) => type !== 'string' && /^(?:PROCEDURE|FUNCTION|EVENT)$/.test(upper));
+  let at = list.findIndex(({ upper }, i) => i > kind && ['COMMENT', 'DO'].includes(upper)) + 1;
+  if (list[kind]?.upper !== 'EVENT') {
+    let depth = 0;
+    const end = list.findIndex(({ text }, i) => i > kind && (depth += Number(text === '(') - Number(text === ')')) === 0 && text === ')');
+    const head = end < 0 ? null : UP_TO_COMMENT.exec(sql.slice(list[end].end));
+    at = head ? list.findIndex(({ start }) => start === list[end].end + head[0].length) : 0;
+  }
+  const comment = list[at];
+  if (kind < 0 || at < 1 || !comment?.text.startsWith("'") || list[at - 1].upper !== 'COMMENT') return sql;
+  const plain = comment.text.replace(/\\([\s\S])/g, (_, sign) => ({ n: '\n', r: '\r', "'": "''" })[sign] ?? sign);
+  return `${sql.slice(0, comment.start)}${plain}${sql.slice(comment.end)}`;
 }
 
 /** Reason for which the account cannot see a text. @param {Kind} kind */

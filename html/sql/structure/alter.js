@@ -3,7 +3,7 @@
  * @module
  */
 
-import { charsetKeeper, checksChanged, columnsChanged, foreignKeysChanged, indexesChanged, isSince, optionsChanged, stayingColumns, withRenames, columnRenames } from './changes.js';
+import { charsetKeeper, checksChanged, columnsChanged, foreignKeysChanged, indexesChanged, isEngineChanged, isSince, optionsChanged, stayingColumns, withRenames, columnRenames } from './changes.js';
 import { checkText, columnText, foreignKeyText, forSession, indexText, optionOf, optionText, quoted } from './definition.js';
 import { foreignKeyLocking } from './locking.js';
 
@@ -26,7 +26,7 @@ export const tableName = ({ db, name }) => `${db ? `${quoted(db)}.` : ''}${quote
  * @returns {string[]}
  */
 export function alterTable(before, after, server) {
-  const { clauses, later, partition } = clausesOf(before, after, server);
+  const { clauses, sooner, later, partition } = clausesOf(before, after, server);
   const isRenamed = tableName(before) !== tableName(after);
   if (!clauses.length && !later.length && !partition) return isRenamed ? [`RENAME TABLE ${tableName(before)} TO ${tableName(after)}`] : [];
   if (isRenamed) clauses.push(`RENAME TO ${tableName(after)}`);
@@ -36,7 +36,7 @@ export function alterTable(before, after, server) {
     // Without it, the server changes no table that keeps its history.
     return forSession(isVersioned(before) && isVersioned(after) ? `SET STATEMENT system_versioning_alter_history = KEEP FOR ${text}` : text, server);
   };
-  const statements = clauses.length || partition ? [statement(before, clauses, server, partition)] : [];
+  const statements = [...server.first ?? [], ...(sooner.length ? [statement(before, sooner, {})] : []), ...(clauses.length || partition ? [statement(before, clauses, server, partition)] : [])];
   if (!later.length) return statements;
   // A foreign key of the same name can only be added when the old one is gone; rows are checked then, by a copy.
   const wanted = server.algorithm && server.algorithm !== 'COPY' ? foreignKeyLocking(server) : server;
@@ -46,12 +46,14 @@ export function alterTable(before, after, server) {
 /** True for a table that keeps its history (MariaDB). @param {Table} table */
 const isVersioned = (table) => table.options.some((option) => option.name === 'WITH SYSTEM VERSIONING');
 
-/** @param {Table} before @param {Table} after @param {Server} server */
+/** @param {Table} before @param {Table} after @param {Server} server @returns {{clauses: string[], sooner: string[], later: string[], partition: string}} `sooner`, `later`: of statements before and behind */
 function clausesOf(before, after, server) {
   const drops = [];
   const adds = [];
   const keys = [];
   const later = foreignKeyClauses(before, after, drops, keys);
+  // No server gives a table with foreign keys another engine.
+  const sooner = isEngineChanged(before, after) ? drops.splice(0) : [];
   indexClauses(before, after, server, drops, adds);
   adds.push(...keys);
   checkClauses(before, after, server, drops, adds);
@@ -59,7 +61,7 @@ function clausesOf(before, after, server) {
   for (const period of after.others) if (!before.others.includes(period)) adds.push(`ADD ${period}`);
   const clauses = [...drops, ...columnClauses(before, after, server), ...adds, ...optionClauses(before, after)];
   const partition = before.partition === after.partition ? '' : after.partition || 'REMOVE PARTITIONING';
-  return { clauses, later, partition };
+  return { clauses, sooner, later, partition };
 }
 
 // Columns.

@@ -81,7 +81,10 @@ export const checksChanged = (before, after) => partsChanged(before.checks, afte
 export const columnsChanged = (before, after) => partsChanged(before.columns, after.columns, (was, now) => columnText(was) === columnText(now));
 
 /** @param {string} type */
-const isText = (type) => /^(?:(?:var)?char|(?:tiny|medium|long)?text|enum|set)\b/i.test(type);
+export const isText = (type) => /^(?:(?:var)?char|(?:tiny|medium|long)?text|enum|set)\b/i.test(type);
+
+/** Character set of a column of text: its own, that of its collation, or that of the table. @param {{charset: string, collation: string}} column @param {Table} table */
+export const charsetOf = ({ charset, collation }, table) => (charset || (/^(?:[a-z0-9]+(?=_)|binary$)/i.exec(collation.replace(/^uca1400_.*/i, ''))?.[0] ?? optionOf(table, 'DEFAULT CHARSET'))).toLowerCase().replace(/^utf8$/, 'utf8mb3');
 
 /** True where new columns of a table get another character set or collation. @param {Table} before @param {Table} after */
 export const isCharsetChanged = (before, after) => ['DEFAULT CHARSET', 'COLLATE'].some((name) => optionOf(before, name) !== optionOf(after, name));
@@ -96,6 +99,7 @@ export function charsetKeeper(before, after) {
   const changes = isCharsetChanged(before, after);
   return (column, was = column) => {
     if (!isText(column.type) || column.charset || after.convert) return column;
+    if (charset && charsetOf(column, before) !== charsetOf({ charset, collation }, before)) return column;
     // MySQL marks a collation that is written as chosen for the column, and shows the column differently from then on.
     if (!changes) return collation && column.collation === collation ? { ...column, collation: '' } : column;
     // A column whose own was taken away takes that of the table.
@@ -140,9 +144,12 @@ export function optionsChanged(before, after) {
   return [...names].filter((name) => optionOf(before, name) !== optionOf(after, name) || has(before, name) !== has(after, name));
 }
 
+/** True where the table gets another engine. @param {Table} before @param {Table} after */
+export const isEngineChanged = (before, after) => optionsChanged(before, after).includes('ENGINE') && optionOf(before, 'ENGINE').toLowerCase() !== optionOf(after, 'ENGINE').toLowerCase();
+
 /** Parts of a type: its word, what stands in parentheses, and the attributes behind. @param {string} type */
 export function readType(type) {
-  const plain = type.replace(/\/\*[\s\S]*?\*\//g, '').trim();
+  const plain = type.replace(/\/\*[\s\S]*?\*\//g, '').replace(/\s+REF_SYSTEM_ID\s*=\s*\d+\s*$/i, '').trim();
   const [, word = '', , inner = '', more = ''] = /^([\w. ]*?\w)\s*(\(([\s\S]*)\))?\s*((?:unsigned|signed|zerofill|\s)*)$/i.exec(plain) ?? [];
   return { word: word.toLowerCase(), inner, unsigned: /unsigned|zerofill/i.test(more) };
 }

@@ -9,6 +9,7 @@ import { quoteName } from '../core/format.js';
 import { ask, askRows, textOf } from '../ask.js';
 import { createText, showCreateSql } from '../objects/kinds.js';
 import { copyStatements, mentions, moveStatement, quotedText, versioned } from './copying.js';
+import { withIds } from './facts.js';
 import { form, untilMade } from './form.js';
 import { review } from './review.js';
 
@@ -202,7 +203,8 @@ async function readParts({ api, mariadb }, db, content) {
   const unread = [];
   for (const { kind, name } of content) {
     const answer = await ask(api, { sql: showCreateSql(/** @type {any} */ ({ kind, db, name })), db }).catch(() => null);
-    const text = answer && createText(answer);
+    const made = answer && createText(answer);
+    const text = made && kind === 'table' ? await withIds(api, db, name, made) : made;
     const value = (column) => { const at = answer?.columns.findIndex((one) => one.toLowerCase() === column) ?? -1; return at < 0 ? '' : String(answer?.rows[0]?.[at] ?? ''); };
     if (!text) { unread.push(`the ${kind} ${name}`); continue; }
     const old = ['table', 'sequence'].includes(kind) ? undefined : { text, mode: value('sql_mode'), collation: value('collation_connection'), client: '', database: '', zone: value('time_zone'), order: null, grants: [] };

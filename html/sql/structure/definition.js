@@ -7,8 +7,9 @@
 import { Lexer } from '../core/lexer.js';
 
 /**
- * @typedef {{mariadb: boolean, version?: string, ansiQuotes?: boolean, noBackslashEscapes?: boolean}} Server
- *   kind and version of a server (`version`: as it tells it, such as `10.11.6-MariaDB`), and the modes of the session
+ * @typedef {{mariadb: boolean, version?: string, ansiQuotes?: boolean, noBackslashEscapes?: boolean, first?: string[]}} Server
+ *   kind and version of a server (`version`: as it tells it, such as `10.11.6-MariaDB`), and the modes of the session;
+ *   `first`: statements that set these modes before a change
  * @typedef {{kind: 'none'|'null'|'text'|'literal'|'expression', value: string}} Default
  *   `text`: a string, without its quotes; `literal`: as written, such as `1`, `b'0'` or `CURRENT_TIMESTAMP(3)`;
  *   `expression`: without its outer parentheses
@@ -111,6 +112,16 @@ const hexOf = (value) => `X'${Array.from(new TextEncoder().encode(value), (byte)
 export function inMode(server, sqlMode) {
   const modes = sqlMode.toUpperCase().split(',');
   return { ...server, ansiQuotes: modes.includes('ANSI_QUOTES'), noBackslashEscapes: modes.includes('NO_BACKSLASH_ESCAPES') };
+}
+
+/**
+ * A server and the session in which its tables are changed. With NO_BACKSLASH_ESCAPES, MySQL doubles the backslashes of
+ * expressions by each change of their table, also of those that are left alone: there the mode is set without it first.
+ * @param {{mariadb: boolean, version?: string}} server @param {string} sqlMode @returns {Server & {mode: string}}
+ */
+export function changingIn(server, sqlMode) {
+  const mode = sqlMode.split(',').filter((one) => server.mariadb || !/^NO_BACKSLASH_ESCAPES$/i.test(one)).join(',');
+  return { ...inMode(server, mode), mode, first: mode === sqlMode ? [] : [`SET SESSION sql_mode = '${mode}'`] };
 }
 
 /**
@@ -360,8 +371,28 @@ function readType(reader) {
   while (reader.take('UNSIGNED') || reader.take('SIGNED') || reader.take('ZEROFILL'));
   // MariaDB writes these as part of the type: COMPRESSED, and the format of an old one.
   if (reader.kind() === 'executable' && reader.word(1) === 'COMPRESSED') skipAttribute(reader);
+  else if (reader.take('REF_SYSTEM_ID') && reader.takeSign('=')) reader.at += 1;
   else if (reader.kind() === 'comment') reader.at += 1;
   return reader.since(from);
+}
+
+const SHAPE = /^(?:geometry|point|linestring|polygon|multi(?:point|linestring|polygon)|geom(?:etry)?collection)\b/i;
+/** Stands in a type whose REF_SYSTEM_ID the server did not tell. */
+export const UNTOLD_ID = '/* REF_SYSTEM_ID is not known */';
+
+/**
+ * The text of SHOW CREATE TABLE with the REF_SYSTEM_ID of its columns, which MariaDB leaves out there.
+ * @param {string} sql @param {Map<string, number>} ids by column
+ */
+export function withSystemIds(sql, ids) {
+  const table = parseTable(sql, { mariadb: true });
+  const columns = table.columns.map((column) => {
+    const id = ids.get(column.name);
+    if (!SHAPE.test(column.type) || id === 0) return column;
+    const type = `${column.type} ${id === undefined ? UNTOLD_ID : `REF_SYSTEM_ID=${id}`}`;
+    return { ...column, text: columnText({ ...column, type }) };
+  });
+  return writeTable({ ...table, columns });
 }
 
 /** @param {Reader} reader @param {Column} column @returns {boolean} */

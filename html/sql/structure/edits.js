@@ -12,7 +12,9 @@ import { freeName, indexName } from './fieldtext.js';
 
 /** A table with fields of one part changed. @param {Table} table @param {import('./draft.js').List} list @param {string} id @param {Record<string, any>} fields @returns {Table} */
 export function withPart(table, list, id, fields) {
-  return { ...table, [list]: (/** @type {any[]} */ (table[list])).map((part) => (part.id === id ? edited(part, fields) : part)) };
+  // An index of another kind needs the lengths of that kind.
+  const fitted = (part) => (list === 'indexes' && fields.kind && !fields.parts ? { ...fields, parts: part.parts.map((one) => ({ ...one, length: lengthOf(table, one.column, fields.kind, one.length) })) } : fields);
+  return { ...table, [list]: (/** @type {any[]} */ (table[list])).map((part) => (part.id === id ? edited(part, fitted(part)) : part)) };
 }
 
 /** A table without a part; indexes and foreign keys follow their columns. @param {Table} table @param {import('./draft.js').List} list @param {string[]} ids @returns {Table} */
@@ -75,11 +77,16 @@ const LONG = /^(?:tiny|medium|long)?(?:text|blob)\b|^json\b/i;
 /** Characters of a long text that an index holds, unless told otherwise. */
 const PREFIX = 100;
 
+/** Characters of a column that an index holds: none for words and shapes. @param {Table} table @param {string|null} name @param {import('./definition.js').IndexKind} kind @param {number|null} [length] */
+function lengthOf(table, name, kind, length = null) {
+  if (kind === 'fulltext' || kind === 'spatial' || kind === 'vector') return null;
+  const type = table.columns.find((column) => column.name === name)?.type ?? '';
+  return length ?? (kind !== 'primary' && LONG.test(type) ? PREFIX : null);
+}
+
 /** An index of columns. @param {Table} table @param {string[]} names @param {import('./definition.js').IndexKind} kind @returns {import('./definition.js').Index} */
 export function indexOf(table, names, kind) {
-  const typeOf = (name) => table.columns.find((column) => column.name === name)?.type ?? '';
-  const needsLength = kind === 'index' || kind === 'unique';
-  const parts = names.map((name) => ({ ...blankPart(name), length: needsLength && LONG.test(typeOf(name)) ? PREFIX : null }));
+  const parts = names.map((name) => ({ ...blankPart(name), length: lengthOf(table, name, kind) }));
   return { ...blankIndex(), kind, parts, name: kind === 'primary' ? 'PRIMARY' : indexName(parts, table.indexes.map(({ name }) => name)) };
 }
 

@@ -5,7 +5,7 @@
 
 import { ask, askRows, textOf } from '../ask.js';
 import { createText, showCreateSql } from '../objects/kinds.js';
-import { inMode, unfitMode } from './definition.js';
+import { changingIn, unfitMode, withSystemIds } from './definition.js';
 
 /** Keys of a database that are read at most. */
 const MOST = 20_000;
@@ -115,12 +115,26 @@ export async function serverOf({ api, mariadb, version }) {
   const mode = String(row?.mode ?? '');
   const unfit = unfitMode(mode);
   if (unfit) throw new Error(`In the SQL mode ${unfit} of this server, SHOW CREATE TABLE does not tell all of a table`);
-  return { ...inMode({ mariadb, version }, mode), mode };
+  return changingIn({ mariadb, version }, mode);
 }
 
 /** The text of SHOW CREATE TABLE. @param {import('../objects/privileges.js').Api} api @param {string} db @param {string} name */
 export async function createOf(api, db, name) {
   const text = createText(await ask(api, { sql: showCreateSql({ kind: 'table', db, name }) }));
   if (text === null) throw new Error('The server does not show the structure of this table to this account.');
-  return text;
+  return withIds(api, db, name, text);
+}
+
+/** The text of a table with what MariaDB leaves out of it. @param {import('../objects/privileges.js').Api} api @param {string} db @param {string} name @param {string} text */
+export async function withIds(api, db, name, text) {
+  if (!/\b(?:geometry|point|linestring|polygon|multi(?:point|linestring|polygon)|geometrycollection)\b/i.test(text)) return text;
+  const [{ version }] = await askRows(api, { sql: 'SELECT VERSION() AS version' });
+  if (!/MariaDB/i.test(version)) return text;
+  const rows = await askRows(api, { sql: `SELECT G_GEOMETRY_COLUMN AS name, SRID AS id FROM information_schema.GEOMETRY_COLUMNS WHERE F_TABLE_SCHEMA = ${textOf(db)} AND F_TABLE_NAME = ${textOf(name)}` }).catch(() => []);
+  try {
+    return withSystemIds(text, new Map(rows.map((row) => /** @type {const} */ ([String(row.name), Number(row.id)]))));
+  } catch {
+    // The form says why it cannot read it.
+    return text;
+  }
 }

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { charsetKeeper, checksChanged, columnsChanged, foreignKeysChanged, indexesChanged, isCharsetChanged, isSince, optionsChanged, readType, stayingColumns, valuesOf } from './changes.js';
+import { charsetKeeper, charsetOf, checksChanged, columnsChanged, foreignKeysChanged, indexesChanged, isCharsetChanged, isEngineChanged, isSince, isText, optionsChanged, readType, stayingColumns, valuesOf } from './changes.js';
 import { checkText, indexText, optionOf } from './definition.js';
 
 /** @typedef {import('./definition.js').Table} Table */
@@ -75,7 +75,7 @@ export const foreignKeyLocking = (server) => choice('COPY', copiesOnline(server)
 function needOf(before, after, server) {
   const options = optionsChanged(before, after);
   // Some servers take any ALGORITHM for these, and copy all the same.
-  if (before.partition !== after.partition || (options.includes('ENGINE') && engineOf(before) !== engineOf(after))) return COPY;
+  if (before.partition !== after.partition || isEngineChanged(before, after)) return COPY;
   const needs = [...columnNeeds(before, after, server), ...indexNeeds(before, after, server), ...foreignKeyNeeds(before, after, server), ...checkNeeds(before, after), ...options.map((name) => optionNeed(name, after, server))];
   if (before.others.join() !== after.others.join()) needs.push(COPY);
   if (after.convert && options.some((name) => name === 'DEFAULT CHARSET' || name === 'COLLATE')) needs.push(...before.columns.map((column) => conversionNeed(column, before, after, server)));
@@ -147,10 +147,9 @@ function changeNeed(was, now, before, after, server) {
   if (was.generated?.expression !== now.generated?.expression || was.generated?.stored !== now.generated?.stored) {
     needs.push(server.mariadb && isVirtual(was) && isVirtual(now) && !isIndexed ? INSTANT : COPY);
   }
-  if (was.type !== now.type) needs.push(typeNeed(was.type, now.type, BYTES[(was.charset || optionOf(before, 'DEFAULT CHARSET')).toLowerCase()] ?? 1, server));
+  if (was.type !== now.type) needs.push(typeNeed(was.type, now.type, BYTES[charsetOf(was, before)] ?? 1, server));
   if (was.nullable !== now.nullable) needs.push(INPLACE);
-  if (was.charset !== now.charset) needs.push(charsetNeed(was, now, before, after, isIndexed, server));
-  else if (was.collation !== now.collation) needs.push(isIndexed ? (server.mariadb ? NOCOPY : COPY) : server.mariadb ? INSTANT : INPLACE);
+  if (was.charset !== now.charset || was.collation !== now.collation) needs.push(charsetNeed(was, now, before, after, isIndexed, server));
   if (now.autoIncrement && !was.autoIncrement) needs.push(COPY);
   if (was.autoIncrement && !now.autoIncrement && !server.mariadb) needs.push(COPY);
   return /** @type {Need} */ (Math.max(...needs));
@@ -158,31 +157,44 @@ function changeNeed(was, now, before, after, server) {
 
 /** @param {Column} was @param {Column} now @param {Table} before @param {Table} after @param {boolean} isIndexed @param {Server} server @returns {Need} */
 function charsetNeed(was, now, before, after, isIndexed, server) {
-  const [from, to] = [was.charset || optionOf(before, 'DEFAULT CHARSET'), now.charset || optionOf(after, 'DEFAULT CHARSET')].map((charset) => charset.toLowerCase());
-  if (from === to) return isIndexed && !server.mariadb ? INPLACE : INSTANT;
-  if (!/^utf8(?:mb3)?$/.test(from) || to !== 'utf8mb4') return COPY;
+  const [from, to] = [charsetOf(was, before), charsetOf(now, after)];
+  const { word, inner } = readType(now.type);
+  if (from === to && was.collation === now.collation) return isIndexed && !server.mariadb ? INPLACE : INSTANT;
+  if (word === 'enum' || word === 'set') return server.mariadb ? COPY : INSTANT;
+  if (from !== to && (from !== 'utf8mb3' || to !== 'utf8mb4')) return COPY;
+  // The length of a longer text is kept in two bytes.
+  if (from !== to && word === 'varchar' && Number(inner) * 3 <= 255 && Number(inner) * 4 > 255) return COPY;
   if (!server.mariadb) return isIndexed ? COPY : INPLACE;
+  if (isIndexed && word.endsWith('text')) return COPY;
   const order = ({ collation }) => collation.replace(/^utf8(?:mb[34])?_/, '');
-  return isIndexed && order(was) !== order(now) && order(was) && order(now) ? NOCOPY : INSTANT;
+  return isIndexed && order(was) !== order(now) && (from === to || (order(was) && order(now))) ? NOCOPY : INSTANT;
 }
 
 /** @param {Column} column @param {Table} before @param {Table} after @param {Server} server @returns {Need} */
 function conversionNeed(column, before, after, server) {
-  if (!/^(?:(?:var)?char|(?:tiny|medium|long)?text|enum|set)\b/i.test(column.type)) return INSTANT;
+  if (!isText(column.type)) return INSTANT;
   const [charset, collation] = ['DEFAULT CHARSET', 'COLLATE'].map((name) => optionOf(after, name));
-  return changeNeed({ ...column, charset: column.charset || optionOf(before, 'DEFAULT CHARSET'), collation: column.collation || optionOf(before, 'COLLATE') }, { ...column, charset, collation }, before, after, server);
+  const was = { ...column, charset: charsetOf(column, before), collation: column.collation || optionOf(before, 'COLLATE') };
+  const { word } = readType(column.type);
+  // A shorter type is replaced by a longer one, so that each text fits.
+  if (/^(?:tiny|medium)?text$/.test(word) && (BYTES[charset.toLowerCase()] ?? 1) > (BYTES[was.charset] ?? 1)) return COPY;
+  const need = changeNeed(was, { ...column, charset, collation }, before, after, server);
+  return need === INPLACE && /^char$|text$/.test(word) ? INPLACE_SHARED : need;
 }
 
 const INTEGERS = ['tinyint', 'smallint', 'mediumint', 'int', 'bigint'];
+const SYSTEM_ID = /\s+(?:REF_SYSTEM_ID\s*=\s*\d+|\/\*[^*]*\*\/)\s*$/i;
 
 /** Most bytes that a sign takes, where it is not one. */
-const BYTES = { utf8mb4: 4, utf8mb3: 3, utf8: 3, utf16: 4, utf16le: 4, utf32: 4, ucs2: 2, gb18030: 4, big5: 2, gbk: 2, gb2312: 2, sjis: 2, cp932: 2, euckr: 2, ujis: 3, eucjpms: 3 };
+export const BYTES = { utf8mb4: 4, utf8mb3: 3, utf8: 3, utf16: 4, utf16le: 4, utf32: 4, ucs2: 2, gb18030: 4, big5: 2, gbk: 2, gb2312: 2, sjis: 2, cp932: 2, euckr: 2, ujis: 3, eucjpms: 3 };
 
 /** @param {string} from @param {string} to @param {number} width bytes of a sign @param {Server} server @returns {Need} */
 function typeNeed(from, to, width, server) {
   if (/COMPRESSED/.test(from) !== /COMPRESSED/.test(to)) return COPY;
   const [was, now] = [readType(from), readType(to)];
   if (was.word !== now.word || was.unsigned !== now.unsigned) return COPY;
+  // REF_SYSTEM_ID is only told.
+  if (from.replace(SYSTEM_ID, '') === to.replace(SYSTEM_ID, '')) return INSTANT;
   // Their number of digits is only shown.
   if (INTEGERS.includes(was.word)) return INSTANT;
   if (was.word === 'enum' || was.word === 'set') {

@@ -48,7 +48,8 @@ export class OptionsForm {
     this.lines = new Map(lines.map((line) => [line.dataset.option, line]));
     this.kept = h('p', { class: 'dim detail-rest' });
     this.partition = h('pre', { class: 'structure-partition', tabindex: '0', role: 'group', 'aria-label': 'Partitions' });
-    this.element = h('section', { class: 'structure-section', 'aria-label': 'Options' }, h('div', { class: 'structure-title' }, h('h3', { text: 'Options' })), h('div', { class: 'details-in' }, lines), this.kept, this.partition);
+    this.partitioned = h('p', { class: 'dim detail-rest', text: 'Partitions are changed by ALTER TABLE … as text in a tab:' });
+    this.element = h('section', { class: 'structure-section', 'aria-label': 'Options' }, h('div', { class: 'structure-title' }, h('h3', { text: 'Options' })), h('div', { class: 'details-in' }, lines), this.kept, this.partitioned, this.partition);
   }
 
   /** A collation brings its character set along. */
@@ -76,7 +77,7 @@ export class OptionsForm {
     this.convert.checked = table.convert === true;
     const kept = [...table.others, ...table.options.filter(({ name }) => name && !FIELDS.includes(name)).map(({ text }) => text)];
     this.kept.textContent = kept.length ? `Kept as they are: ${kept.join(' ')}` : '';
-    this.partition.hidden = !table.partition;
+    this.partition.hidden = this.partitioned.hidden = !table.partition;
     if (this.partition.textContent !== table.partition) this.partition.textContent = table.partition;
   }
 

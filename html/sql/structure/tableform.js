@@ -188,7 +188,7 @@ export class TableForm {
   /** The statements of the changes. @param {import('./review.js').Locking|null} choice */
   statements(choice) {
     const { before, table } = this.draft;
-    if (this.isNew) return [writeTable(table, this.server)];
+    if (this.isNew) return [...this.server.first ?? [], writeTable(table, this.server)];
     return alterTable(before, table, { ...this.server, ...(choice && { algorithm: choice.algorithm, lock: choice.lock }) });
   }
 

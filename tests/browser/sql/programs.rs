@@ -18,8 +18,8 @@ const SETUP: &str = "CREATE TABLE people (id INT PRIMARY KEY AUTO_INCREMENT, nam
     CREATE TRIGGER first_one BEFORE INSERT ON people FOR EACH ROW SET @order = CONCAT(COALESCE(@order, ''), '1'); \
     CREATE TRIGGER second_one BEFORE INSERT ON people FOR EACH ROW SET @order = CONCAT(COALESCE(@order, ''), '2'); \
     CREATE TRIGGER third_one BEFORE INSERT ON people FOR EACH ROW SET @order = CONCAT(COALESCE(@order, ''), '3'); \
-    CREATE PROCEDURE greet(IN who VARCHAR(40)) COMMENT 'says hello' SELECT CONCAT('hello ', who) AS said; \
-    CREATE EVENT nightly ON SCHEDULE EVERY 1 DAY STARTS '2031-02-03 04:05:06' ON COMPLETION PRESERVE DISABLE COMMENT 'at night' DO DELETE FROM people WHERE id < 0";
+    CREATE PROCEDURE greet(IN who VARCHAR(40)) COMMENT 'says \\hello' SELECT CONCAT('hello ', who) AS said; \
+    CREATE EVENT nightly ON SCHEDULE EVERY 1 DAY STARTS '2031-02-03 04:05:06' ON COMPLETION PRESERVE DISABLE COMMENT 'at \\night' DO DELETE FROM people WHERE id < 0";
 
 /// Fills a database whose objects were made in another SQL mode, and with another collation, by somebody else.
 fn setup(db: &'static str) {
@@ -32,7 +32,7 @@ fn setup(db: &'static str) {
     );
     let server = Database::shared();
     let mut conn = server.conn();
-    let sets = "SET SESSION sql_mode = 'ANSI_QUOTES,ONLY_FULL_GROUP_BY', SESSION collation_connection = 'utf8mb4_bin'";
+    let sets = "SET SESSION sql_mode = 'ANSI_QUOTES,ONLY_FULL_GROUP_BY,NO_BACKSLASH_ESCAPES', SESSION collation_connection = 'utf8mb4_bin'";
     conn.query_drop(format!("USE {db}")).unwrap();
     conn.query_drop(sets).unwrap();
     for one in SETUP.split("; CREATE ") {
@@ -433,7 +433,7 @@ fn what_somebody_else_changed_is_not_overwritten_without_a_word() {
     let page = &client.page;
     let database = Database::shared();
     edit(&client, "greet", "hello ", "bye ");
-    database.exec("SET SESSION sql_mode = 'ANSI_QUOTES,ONLY_FULL_GROUP_BY'; USE programs_theirs; DROP PROCEDURE greet; CREATE PROCEDURE greet(IN who VARCHAR(40)) SELECT CONCAT('theirs ', who) AS said");
+    database.exec("SET SESSION sql_mode = 'ANSI_QUOTES,ONLY_FULL_GROUP_BY,NO_BACKSLASH_ESCAPES'; USE programs_theirs; DROP PROCEDURE greet; CREATE PROCEDURE greet(IN who VARCHAR(40)) SELECT CONCAT('theirs ', who) AS said");
     let theirs = state("programs_theirs");
     page.reload();
     client.wait_until_ready();

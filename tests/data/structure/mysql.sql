@@ -1,6 +1,7 @@
 -- Tables of MySQL alone.
 CREATE TABLE invisible_parts (a int NOT NULL INVISIBLE, b int, c int INVISIBLE DEFAULT 3 COMMENT 'x', KEY k (b) INVISIBLE, KEY kk (c) COMMENT 'y' INVISIBLE, UNIQUE KEY u (b, c) INVISIBLE);
 CREATE TABLE functional (a int, b varchar(50), j json, KEY f ((a + 1)), UNIQUE KEY g ((lower(b)), a DESC), KEY h ((abs(a)) DESC, (concat(b, ')')) ASC), KEY multi ((cast(j->'$.zip' AS unsigned array))), KEY m2 (a, (cast(j->>'$[*]' AS char(20) array)), b) COMMENT 'multi');
+CREATE TABLE backslash_key (a varchar(20), KEY k ((concat(a, '\\q'))));
 CREATE TABLE spatial_reference (a point NOT NULL SRID 4326, b geometry NOT NULL SRID 0, c geometry, SPATIAL KEY (a), SPATIAL KEY (b) INVISIBLE);
 CREATE TABLE not_enforced (a int, CONSTRAINT c1 CHECK (a > 1) NOT ENFORCED, CONSTRAINT c2 CHECK (a < 9), b int CHECK (b > 0) NOT ENFORCED);
 CREATE TABLE formats (a int COLUMN_FORMAT FIXED, b int STORAGE DISK COLUMN_FORMAT DYNAMIC COMMENT 'x', c int STORAGE MEMORY NOT NULL DEFAULT 1);

@@ -23,8 +23,19 @@ const option = (name, value) => (table, d) => d.withOption(table, name, value);
 const converting = (charset, collation) => (table, d) => ({ ...option('COLLATE', collation)(option('DEFAULT CHARSET', charset)(table, d), d), convert: true });
 const all = (...changes) => (table, d) => changes.reduce((now, change) => change(now, d), table);
 
+/** A text of each kind that gets another character set or collation, alone or with its table. */
+const RECODED = ['char(9)', 'varchar(63)', 'varchar(63) KEY', 'varchar(70)', 'text', 'text KEY', "enum('a','b')"].flatMap((text) => [['utf8mb3', 'utf8mb4', 'utf8mb4_general_ci'], ['utf8mb4', 'utf8mb4', 'utf8mb4_bin']].flatMap(([from, charset, collation]) => {
+  const type = text.replace(' KEY', '');
+  const create = `CREATE TABLE t (id int PRIMARY KEY, a ${type}${type === text ? '' : `, KEY (a${type === 'text' ? '(5)' : ''})`}) DEFAULT CHARSET=${from}`;
+  return [[`${text} converted to ${collation}`, converting(charset, collation), { create }], [`${text} made ${collation}`, column('a', { ...(from !== charset && { charset }), collation }), { create }]];
+}));
+
 /** @type {[string, Change['change'], {create?: string, only?: 'mariadb'|'mysql', refused?: 'both'|'mysql'}?][]} */
 const LIST = [
+  ...RECODED,
+  ['collation of another character set', column('c', { collation: 'latin1_swedish_ci' })],
+  ['REF_SYSTEM_ID changed', column('a', { type: 'point REF_SYSTEM_ID=4326' }), { only: 'mariadb', create: 'CREATE TABLE t (id int PRIMARY KEY, a point)' }],
+  ['engine changed and foreign key dropped', (table, d) => ({ ...option('ENGINE', 'MyISAM')(table, d), foreignKeys: [] }), { create: 'CREATE TABLE t (id int PRIMARY KEY, a int, CONSTRAINT fk FOREIGN KEY (a) REFERENCES parent (id))' }],
   ['column added at the end', adding({})],
   ['column added in the middle', adding({}, 2)],
   ['column added first', adding({}, 0)],

@@ -6,12 +6,14 @@
 import { Lexer } from '../../../html/sql/core/lexer.js';
 import * as alter from '../../../html/sql/structure/alter.js';
 import * as definition from '../../../html/sql/structure/definition.js';
+import { createOf } from '../../../html/sql/structure/facts.js';
 import { choicesFrom } from '../../../html/sql/structure/locking.js';
 import { CHANGES } from './changes.mjs';
 import { proposals } from './locks.mjs';
 import { createStatements, roundTrips } from './roundtrip.mjs';
 
-const modules = { ...definition, ...alter, choicesFrom };
+const modules = { ...definition, ...alter, choicesFrom, createOf };
+const api = { query: ({ sql }) => fetch('/api/query', { method: 'POST', body: JSON.stringify({ sql, session: 'structure' }) }) };
 
 /** @param {string} sql @returns {Promise<any[][]>} */
 async function run(sql) {
@@ -37,7 +39,7 @@ async function hardCases(mariadb) {
 export async function ownTables(mode) {
   const on = await server();
   await run('SET SESSION foreign_key_checks = 0');
-  return roundTrips(await hardCases(on.mariadb), { run, server: on, modules, mode });
+  return roundTrips(await hardCases(on.mariadb), { run, api, server: on, modules, mode });
 }
 
 /** Tables of the server's own suites: one statement of `every`. @param {number} every */
@@ -47,7 +49,7 @@ export async function suiteTables(every) {
   const folder = `/target/suites/${on.mariadb ? 'mariadb' : 'mysql'}`;
   const statements = new Set();
   for (const file of (await text(folder)).split('\n').filter((name) => name.endsWith('.test'))) for (const sql of createStatements(await text(`${folder}/${file}`), Lexer)) statements.add(sql);
-  return roundTrips([...statements].filter((_, i) => i % every === 0), { run, server: on, modules, db: 'structure_suites' });
+  return roundTrips([...statements].filter((_, i) => i % every === 0), { run, api, server: on, modules, db: 'structure_suites' });
 }
 
 /** Proposals for each change. @param {boolean} isWhole also tries what is lighter */

@@ -31,12 +31,12 @@ const LONGEST = 20_000;
 
 /**
  * Makes each table and takes it through all round trips.
- * @param {string[]} statements @param {{run: (sql: string) => Promise<any[][]>, server: any, modules: any, seen?: Set<string>, mode?: string, db?: string}} with_
- *   `run`: rows of the answer, or throws; `mode`: in which the tables are read and changed, where that is not the default
+ * @param {string[]} statements @param {{run: (sql: string) => Promise<any[][]>, api: any, server: any, modules: any, seen?: Set<string>, mode?: string, db?: string}} with_
+ *   `run`: rows of the answer, or throws; `api`: of the page, in the same session; `mode`: in which the tables are read and changed, where that is not the default
  */
-export async function roundTrips(statements, { run, server: plain, modules, seen = new Set(), mode = '', db = 'structure' }) {
+export async function roundTrips(statements, { run, api, server: plain, modules, seen = new Set(), mode = '', db = 'structure' }) {
   const { parseTable } = modules;
-  const server = modules.inMode(plain, mode);
+  const server = modules.changingIn(plain, mode);
   const counts = { statements: statements.length, refused: 0, others: 0, same: 0, tables: 0, unchanged: 0 };
   const faults = [];
   const refusals = [];
@@ -57,7 +57,8 @@ export async function roundTrips(statements, { run, server: plain, modules, seen
     }
     if (mode) await run(`SET SESSION sql_mode = '${mode}'`);
     const [name] = made.names;
-    const show = async (table, of = db) => (await run(`SHOW CREATE TABLE ${of}.${modules.quoted(table)}`))[0]?.[1];
+    for (const first of server.first) await run(first);
+    const show = (table, of = db) => modules.createOf(api, of, table);
     const text = name === undefined ? undefined : await show(name).catch(() => undefined);
     if (typeof text !== 'string' || !/^CREATE (?:TEMPORARY )?TABLE/.test(text)) {
       counts.others += 1;
@@ -79,6 +80,7 @@ export async function roundTrips(statements, { run, server: plain, modules, seen
       continue;
     }
     counts.tables += 1;
+    if (/REF_SYSTEM_ID=[1-9]/.test(sql) && !/REF_SYSTEM_ID=[1-9]/.test(text)) faults.push({ sql, text, at: 'REF_SYSTEM_ID', why: 'not read' });
     const fault = await trip(name, text, { run, show, server, modules, db });
     if (fault) faults.push({ sql, text, ...fault });
     else counts.unchanged += 1;
@@ -127,6 +129,7 @@ async function trip(name, text, { run, show, server, modules, db }) {
     const none = alterTable(table, table, server);
     if (none.length) return { at, why: none.join(';\n') };
     const made = await copied(modules.forSession(text, server), name);
+    if (backslashes(made) !== backslashes(text)) return { at: 'copied', why: made };
     for (const [how, copy] of [['again', table], ['fields', untold(table)]]) {
       at = how;
       statement = writeTable({ ...copy, db: `${db}_copy` }, server);
@@ -137,12 +140,14 @@ async function trip(name, text, { run, show, server, modules, db }) {
     if (table.options.some((option) => option.name === 'SECONDARY_ENGINE')) return null;
     for (statement of alterTable(touched(table), table, server)) await run(statement);
     const after = await show(name);
-    if (after !== text && after !== made) return { at, why: after, statement };
+    if ((after !== text && after !== made) || backslashes(after) !== backslashes(text)) return { at, why: after, statement };
     return null;
   } catch (error) {
     return { at, why: error.message, statement };
   }
 }
+
+const backslashes = (sql) => sql.split('\\').length;
 
 /** A table that forgot the text that each part was read from. */
 function untold(table) {
