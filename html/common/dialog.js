@@ -27,7 +27,7 @@ export function openDialog({ title, wide = false, harmless = false, body, action
     if (actions.length) dialog.append(foot(actions, close));
     dialog.addEventListener('close', () => {
       dialog.remove();
-      stackToasts();
+      stackToasts(dialog);
       for (const one of path) if (returned(one)) break;
       select();
       resolve(result);
@@ -94,12 +94,12 @@ function focusFirst(dialog, harmless) {
 
 /**
  * Asks for confirmation of something that cannot be undone. Cancel has the focus.
- * @param {{title: string, text: string, detail?: string, action: string, kind?: string}} options
+ * @param {{title: string, text: string, detail?: string, action: string, cancel?: string, kind?: string}} options
  * @returns {Promise<boolean>}
  */
-export async function confirmDialog({ title, text, detail, action, kind = 'danger' }) {
+export async function confirmDialog({ title, text, detail, action, cancel = 'Cancel', kind = 'danger' }) {
   const body = [h('p', { text }), detail ? h('pre', { class: 'quote', text: detail, tabindex: '0', role: 'group', 'aria-label': 'Statement' }) : ''];
-  const actions = [{ label: 'Cancel', value: false }, { label: action, value: true, kind }];
+  const actions = [{ label: cancel, value: false }, { label: action, value: true, kind }];
   return (await openDialog({ title, body, actions, harmless: true })) === true;
 }
 
