@@ -183,6 +183,12 @@ export class ColumnsForm {
     if (next) this.focus(next, 'name');
   }
 
+  /** True if a new column is as it began. @param {string} id */
+  isEmpty(id) {
+    const column = this.#table.columns.find((one) => one.id === id);
+    return column?.was === null && isSameColumn(column, newColumn());
+  }
+
   /** @param {1|-1} by */
   move(by) {
     const focused = document.activeElement;
@@ -272,6 +278,9 @@ export class ColumnsForm {
     for (const row of queryAll(this.body, '.drop-before, .drop-after')) row.classList.remove('drop-before', 'drop-after');
   }
 }
+
+/** @param {Column} a @param {Column} b */
+const isSameColumn = (a, b) => JSON.stringify({ ...a, id: '' }) === JSON.stringify({ ...b, id: '' });
 
 /** The line of one column. */
 class Row {
