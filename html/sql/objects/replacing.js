@@ -331,6 +331,8 @@ async function offer({ id, object, old, plan, next, isLeft }, host) {
       if (end.failed || end.done < statements.length) return;
       forget(host, id);
       host.changed();
+      // Of several offers one is shown.
+      await offerUnfinished(host);
     },
   });
 }

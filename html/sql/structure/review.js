@@ -29,8 +29,8 @@ const UNSUPPORTED = new Set([1845, 1846]);
 /**
  * @typedef {{algorithm: string, lock: string, says: string}} Locking `says`: what it blocks, as a sentence
  * @typedef {{message: string, errno: number, statement: string}} Failure `statement`: the one that failed
- * @typedef {{done: number, failed: boolean, error: Failure|null, unknown: boolean, cancelled: boolean, ran: string[], warnings: string[]}} ReviewEnd
- *   `done`: statements that succeeded; `unknown`: the connection was lost while one ran
+ * @typedef {{done: number, failed: boolean, error: Failure|null, unknown: boolean, cancelled: boolean, ran: string[], warnings: string[], opened: boolean}} ReviewEnd
+ *   `done`: statements that succeeded; `unknown`: the connection was lost while one ran; `opened`: in a tab instead
  * @typedef {object} Restored
  * @property {boolean} good
  * @property {string} text what was restored, as a sentence
@@ -94,14 +94,14 @@ class Review {
     this.#options = options;
     this.#session = options.newId();
     /** @type {ReviewEnd} */
-    this.end = { done: 0, failed: false, error: null, unknown: false, cancelled: false, ran: [], warnings: [] };
+    this.end = { done: 0, failed: false, error: null, unknown: false, cancelled: false, ran: [], warnings: [], opened: false };
     const button = (label, kind, run) => h('button', { type: 'button', class: `button ${kind}`.trim(), text: label, on: { click: run } });
     this.list = h('ol', { class: 'structure-sql', 'aria-label': 'Statements' });
     this.status = h('div', { class: 'structure-status', role: 'status' });
     this.sight = h('div', { class: 'structure-sight', 'aria-live': 'polite' });
     this.said = h('div', { class: 'structure-said' });
-    this.copy = button('Copy', '', () => this.#copy());
-    this.openIn = button('Open in a tab instead', '', () => { options.open?.(this.#text()); this.#close(); });
+    this.copy = button('Copy SQL', '', () => this.#copy());
+    this.openIn = button('Open in a tab instead', '', () => { this.end.opened = true; options.open?.(this.#text()); this.#close(); });
     this.leave = button('Cancel', '', () => this.#leave());
     this.run = button(options.action ?? 'Run', options.typed || options.losses?.length ? 'danger' : 'primary', () => this.#press());
     this.typed = h('input', { class: 'field', id: `structure-typed-${options.newId()}`, autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off' });
@@ -185,7 +185,7 @@ class Review {
     const { typed } = this.#options;
     if (this.#state === 'ready') this.#decide();
     const isBusy = this.#state === 'running' || this.#state === 'checking';
-    fill(this.list, this.#statements.slice(0, MOST).map((sql, i) => this.#line(sql, i)), this.#statements.length > MOST && h('li', { class: 'dim', text: `… and ${(this.#statements.length - MOST).toLocaleString('en')} more; Copy has them.` }));
+    fill(this.list, this.#statements.slice(0, MOST).map((sql, i) => this.#line(sql, i)), this.#statements.length > MOST && h('li', { class: 'dim', text: `… and ${(this.#statements.length - MOST).toLocaleString('en')} more; Copy SQL has them.` }));
     this.#drawBlocks();
     this.run.disabled = isBusy || this.#state === 'over' || (typed !== undefined && this.typed.value !== typed) || !this.#statements.length;
     this.run.hidden = this.#state === 'over';
@@ -232,7 +232,8 @@ class Review {
       this.#state = 'ready';
       fill(this.status);
       this.#say(`${refusal} Nothing was run.`, 'bad');
-      return this.#draw();
+      this.#draw();
+      return this.leave.focus();
     }
     return this.#runAll();
   }
@@ -246,6 +247,7 @@ class Review {
     const clock = setInterval(() => this.#drawTime(), 500);
     this.#sessionUsed = true;
     this.#draw();
+    this.leave.focus();
     this.#drawTime();
     try {
       const { rows } = await ask(this.#options.api, { sql: 'SELECT CONNECTION_ID()', session: this.#session });
@@ -317,7 +319,7 @@ class Review {
     const restored = await this.#restore(error);
     const weaker = this.#options.locking && UNSUPPORTED.has(error.errno) && this.#choice + 1 < this.#options.locking.length && !restored;
     this.#state = unknown || restored ? 'over' : 'failed';
-    if (weaker) this.#weaken();
+    if (weaker) this.#weaken(error.message);
     else if (!done && this.#state === 'failed') {
       this.#done = 0;
       this.#state = 'ready';
@@ -340,9 +342,11 @@ class Review {
     return restored;
   }
 
-  /** The next weaker choice is chosen; it runs only after another press. */
-  #weaken() {
-    this.#choice += 1;
+  /** The next weaker choice is chosen, or the first that has what the server names; it runs only after another press. @param {string} message */
+  #weaken(message) {
+    const [, kind, values = ''] = /\bTry (ALGORITHM|LOCK)=(\w+(?:\/\w+)*)/.exec(message) ?? [];
+    const named = (this.#options.locking ?? []).findIndex((one, i) => i > this.#choice && values.split('/').includes(kind === 'LOCK' ? one.lock : one.algorithm));
+    this.#choice = named < 0 ? this.#choice + 1 : named;
     this.#state = 'ready';
     if (!this.end.done) this.#done = 0;
     this.#drawLocking();
@@ -410,7 +414,7 @@ class Review {
   async #mayLeave() {
     if (this.#state === 'checking') return false;
     if (this.#state !== 'running') return true;
-    const sure = await confirmDialog({ title: 'Cancel the statement', text: 'It is still running. Cancelling stops it on the server.', action: 'Cancel it' });
+    const sure = await confirmDialog({ title: 'Stop the statement', text: 'It is still running. It can be stopped on the server.', action: 'Stop it', cancel: 'Keep running' });
     if (sure) this.#cancel();
     return false;
   }
