@@ -10,7 +10,7 @@ let serial = 0;
  * Opens a dialog; resolves with the value given to `close` (undefined when dismissed). The focus returns to where it was, or beside it.
  * `harmless`: the first button has the focus, not the first field. `mayDismiss` is asked before Esc, the backdrop or the cross closes it;
  * where nothing is asked, a press beside the dialog closes it only as long as nothing was entered.
- * @param {{title: string, wide?: boolean, harmless?: boolean, body: Child|Child[], actions?: {label: string, value: any, kind?: string}[],
+ * @param {{title: Child|Child[], wide?: boolean, harmless?: boolean, body: Child|Child[], actions?: {label: string, value: any, kind?: string}[],
  *   mayDismiss?: () => boolean|Promise<boolean>, onOpen?: (dialog: HTMLDialogElement, close: (value?: any) => void) => void}} options
  * @returns {Promise<any>}
  */
@@ -68,7 +68,7 @@ function returned(element) {
 }
 
 function head(title, id, dismiss) {
-  return h('div', { class: 'dialog-head' }, h('h2', { id, text: title }), iconButton('close', 'Close', dismiss));
+  return h('div', { class: 'dialog-head' }, h('h2', { id }, title), iconButton('close', 'Close', dismiss));
 }
 
 function foot(actions, close) {

@@ -5,6 +5,7 @@
 
 import { fill, h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
+import { marked } from '../objects/parts.js';
 import { pasteLines, show, textIn } from './formparts.js';
 
 /**
@@ -16,6 +17,7 @@ import { pasteLines, show, textIn } from './formparts.js';
  * @property {(values: Values) => Promise<string[]>} [list] of a text: what is offered
  * @property {boolean} [several] of a text: values separated by commas
  * @property {string} [hint]
+ * @property {{label: string, values?: string[]}[]} [presets] of `checks`: choices by one press; all where they name none
  * @property {number} [maxLength]
  * @property {{label: string, run: (values: Record<string, any>) => Record<string, any>}} [button] beside the field
  */
@@ -65,7 +67,7 @@ export function form({ title, fields, values, fault = null, action = 'Review SQL
   };
   draw();
   return openDialog({
-    title, body: [body, said], actions: [{ label: 'Cancel', value: undefined }],
+    title: marked(title), body: [body, said], actions: [{ label: 'Cancel', value: undefined }],
     onOpen: (dialog, close) => {
       const done = async () => {
         const entered = now;
@@ -96,7 +98,7 @@ function tooLong(fields, values) {
 const keyOf = ({ options, ...field }) => JSON.stringify([field, field.type === 'checks' ? options : null]);
 
 /** @param {Field} field @param {(name: string, value: any, isDrawn?: boolean) => void} set @param {() => Values} latest @returns {Omit<Line, 'key'>} */
-function line({ name, label, type = 'text', options = [], list, several, hint, button }, set, latest) {
+function line({ name, label, type = 'text', options = [], list, several, hint, presets, button }, set, latest) {
   const values = latest();
   const id = `structure-field-${(serial += 1)}`;
   const shared = { id, data: { field: name }, 'aria-describedby': hint ? `${id}-hint` : null };
@@ -114,9 +116,15 @@ function line({ name, label, type = 'text', options = [], list, several, hint, b
       const box = h('input', { type: 'checkbox' });
       box.checked = chosen.has(value);
       box.addEventListener('change', () => { if (box.checked) chosen.add(value); else chosen.delete(value); set(name, [...chosen], false); });
-      return h('label', { class: 'check' }, box, h('span', { text }));
+      return { value, box, element: h('label', { class: 'check' }, box, h('span', { text })) };
     });
-    return { element: h('fieldset', { class: 'asked-checks', tabindex: '-1', data: { field: name } }, h('legend', { text: label }), boxes, hinted), draw: () => {} };
+    const choose = (wanted) => {
+      chosen.clear();
+      for (const { value, box } of boxes) { box.checked = wanted(value); if (box.checked) chosen.add(value); }
+      set(name, [...chosen], false);
+    };
+    const buttons = (presets ?? []).map(({ label: text, values: those }) => h('button', { type: 'button', class: 'button small', text, on: { click: () => choose((value) => those?.includes(value) ?? true) } }));
+    return { element: h('fieldset', { class: 'asked-checks', tabindex: '-1', data: { field: name } }, h('legend', {}, label, ' ', buttons), boxes.map(({ element }) => element), hinted), draw: () => {} };
   }
   const press = button && h('button', { type: 'button', class: 'button', text: button.label, on: { click: () => { for (const [key, value] of Object.entries(button.run(latest()))) set(key, value, true); } } });
   const field = type === 'select' ? selectField(shared, (value) => set(name, value, true)) : textField(shared, type === 'password', (value) => set(name, value, false));

@@ -7,7 +7,7 @@ import { copyText, fill, h, icon, loadStyle } from '../../common/dom.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { ask } from '../ask.js';
 import { lasting } from '../core/entries.js';
-import { highlighted } from '../objects/parts.js';
+import { highlighted, marked } from '../objects/parts.js';
 import { Watch } from './watch.js';
 
 /** Statements that are drawn. */
@@ -23,6 +23,8 @@ const LOOK_MS = 1500;
 const MOST_WARNINGS = 5;
 /** Seconds that a statement may wait for a metadata lock; 0 leaves the server's own setting. */
 const LOCK_WAITS = [0, 5, 30, 300];
+/** A statement that sets a variable of the page's own. */
+const INTERNAL = /^SET @postern_/;
 /** The server cannot do it with this ALGORITHM or LOCK. */
 const UNSUPPORTED = new Set([1845, 1846]);
 
@@ -117,9 +119,9 @@ class Review {
     this.#draw();
     this.#drawLocking();
     await openDialog({
-      title, wide: true, harmless: true,
+      title: marked(title), wide: true, harmless: true,
       body: [
-        losses.length > 0 && h('ul', { class: 'structure-losses', 'aria-label': 'Losses' }, losses.map((text) => h('li', { text }))),
+        losses.length > 0 && h('ul', { class: 'structure-losses', 'aria-label': 'Losses' }, losses.map((text) => h('li', {}, marked(text)))),
         this.#notes(), this.#options.prepare?.length ? h('label', { class: 'check' }, this.prepare, h('span', { text: 'Rows with NULL get the default first' })) : null, ...(this.#options.more ?? []), this.list, this.locking, restoring?.length ? after : null, ...(typed ? typing : []), this.status, this.sight, this.said,
       ],
       mayDismiss: () => this.#mayLeave(),
@@ -138,7 +140,7 @@ class Review {
   #notes() {
     const { notes = [], transactions } = this.#options;
     const list = h('ul', { class: 'structure-notes' });
-    const add = (texts, kind = '') => list.append(...texts.filter(Boolean).map((text) => h('li', { class: kind || null, text })));
+    const add = (texts, kind = '') => list.append(...texts.filter(Boolean).map((text) => h('li', { class: kind || null }, marked(text))));
     const open = transactions?.() ?? [];
     if (open.length) add([`${open.join(', ')}: a transaction is open. It may hold locks that this waits for.`], 'warn-text');
     for (const one of notes) {
@@ -284,7 +286,8 @@ class Review {
       if (this.#cancelled) throw Object.assign(new Error('cancelled'), { errno: 1317 });
       const result = await ask(this.#options.api, { sql, db: this.#options.db, session: this.#session, queryId: this.#queryId });
       this.end.warnings.push(...warningsOf(result));
-      this.#options.remember?.({ sql, ms: performance.now() - from, error: '' });
+      // Preparing the session is nobody's statement.
+      if (!INTERNAL.test(sql)) this.#options.remember?.({ sql, ms: performance.now() - from, error: '' });
       this.#done += 1;
       this.end.done = Math.max(0, this.#done - this.#prefix);
       this.end.ran.push(sql);

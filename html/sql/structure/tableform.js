@@ -201,7 +201,7 @@ export class TableForm {
   #listChanges() {
     const { changes } = this.draft;
     openPanel(this.countText, 'Changes', (close) => changes.length ? [h('ul', { class: 'structure-changes' }, changes.map(({ list, id, mark, name }) => h('li', {},
-      h('button', { type: 'button', class: 'link', text: `${KIND_WORDS[list]} ${name || '(no name)'}`, on: { click: () => { close(); this.go(list, id, ''); } } }), h('span', { class: 'dim', text: MARK_WORDS[mark] }),
+      h('button', { type: 'button', class: 'link', on: { click: () => { close(); this.go(list, id, ''); } } }, marked(`${KIND_WORDS[list]} ${name || '(no name)'}`)), h('span', { class: 'dim', text: MARK_WORDS[mark] }),
       iconButton('undo', `Undo: ${KIND_WORDS[list].toLowerCase()} ${name}`, () => { close(); this.revert(list, id); }))))] : [h('p', { text: 'The whole table is new.' }), h('button', { type: 'button', class: 'button small', text: 'Close', on: { click: close } })]);
   }
 

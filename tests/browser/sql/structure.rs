@@ -205,7 +205,7 @@ fn each_change_is_marked_and_taken_back_by_itself_or_with_all() {
     put(&client, "Comment of city", "where");
     page.click(&field("Remove born"));
     page.click(".structure-tools text=Column");
-    page.type_text("extra");
+    page.type_text("ex\u{202e}tra");
     page.press("Tab");
     client.settle();
     assert_eq!(client.text(".structure-count"), "3 changes");
@@ -216,7 +216,7 @@ fn each_change_is_marked_and_taken_back_by_itself_or_with_all() {
     assert_eq!(page.eval(marks), json!(["changed", "removed", "new"]));
     look(&client, "structure-marks");
     page.click(".structure-count");
-    page.wait_for("eyes.first('.structure-changes')");
+    page.wait_for("eyes.first('.structure-changes .turning')?.dataset.code === '202E'");
     page.assert_accessible("changes");
     page.press("Escape");
     page.click(&field("Restore born"));
@@ -627,6 +627,11 @@ fn the_form_fits_every_width() {
             page.assert_accessible(&format!("{width}"));
             let wide = page.eval("document.documentElement.scrollWidth - innerWidth");
             assert_eq!(wide, 0, "{width}");
+            let ends = page.eval("eyes.box('.structure-form [aria-label=\"Remove city\"]').right <= innerWidth && eyes.first('.structure-bar').innerText.includes('Discard')");
+            assert!(
+                ends == true || width < 761,
+                "ends of rows are in sight at {width}"
+            );
             let wide = page.eval("(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.structure-scroll'))");
             assert_eq!(wide, 0, "only tables scroll sideways at {width}");
         }
