@@ -749,7 +749,9 @@ fn a_form_is_used_by_keyboard_alone() {
     page.press("Enter");
     page.wait_for("!document.querySelector('dialog')");
     assert!(create_of("structure_keys", "shelves").contains("`label` varchar(255) DEFAULT NULL"));
+    page.wait_for("!eyes.first('.structure-count') && document.activeElement.getAttribute('aria-label') === 'Type of label'");
     page.press("Insert");
+    page.wait_for("eyes.first('.structure-count')");
     page.press("Ctrl+Delete");
     page.wait_for("!eyes.first('.structure-count')");
 }
