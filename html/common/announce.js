@@ -40,21 +40,20 @@ export function showStrip(strip, text) {
   if (words.textContent !== text) words.textContent = text;
 }
 
-/** @type {HTMLElement|undefined} */
-let stack;
-
-/** Puts the toasts inside the topmost modal dialog, which would otherwise hide them. */
-export function stackToasts() {
-  if (!stack) return;
-  const modal = [...document.querySelectorAll('dialog[open]')].pop();
-  (modal ?? document.body).append(stack);
-  placeToasts();
+/** Place of toasts in the topmost modal dialog, which would hide what is outside of it; else in the page. */
+function host() {
+  const place = [...document.querySelectorAll('dialog[open]')].pop() ?? document.body;
+  const known = place.querySelector(':scope > .toasts');
+  const box = known ?? h('div', { class: 'toasts', role: 'region', 'aria-label': 'Notices' });
+  if (!known) place.append(box);
+  return box;
 }
 
-function host() {
-  stack ??= h('div', { class: 'toasts', role: 'region', 'aria-label': 'Notices' });
-  stackToasts();
-  return stack;
+/** Takes toasts into the topmost dialog, or out of one that was closed. Of earlier ones, a new dialog has only those that wait for an answer. @param {ParentNode} [closed] */
+export function stackToasts(closed) {
+  const toasts = queryAll(closed ?? document, closed ? '.toast' : '[data-stays]');
+  if (toasts.length) host().append(...toasts);
+  placeToasts();
 }
 
 /** @type {ResizeObserver|undefined} */
@@ -74,10 +73,10 @@ export function keepClear(element) {
 
 /** Puts the toasts above what they must not cover. */
 function placeToasts() {
+  const stack = /** @type {HTMLElement|null} */ (document.querySelector('body > .toasts'));
   if (!stack?.childElementCount) return;
   const tops = queryAll(document, '[data-clear]').filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect().top);
-  const height = stack.parentElement === document.body ? innerHeight - Math.min(innerHeight, ...tops) : 0;
-  stack.style.setProperty('--clear', `${height}px`);
+  stack.style.setProperty('--clear', `${innerHeight - Math.min(innerHeight, ...tops)}px`);
 }
 
 /**
@@ -100,7 +99,8 @@ export function notify(text, kind = 'info', link) {
   while (box.children.length >= TOAST_MAX) box.children[0].remove();
   box.append(toast);
   placeToasts();
-  if (kind !== 'bad' && !link) setTimeout(() => toast.remove(), TOAST_MS);
+  if (kind === 'bad' || link) toast.dataset.stays = '';
+  else setTimeout(() => toast.remove(), TOAST_MS);
   announce(text, kind);
   return toast;
 }

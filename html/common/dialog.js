@@ -10,7 +10,7 @@ let serial = 0;
  * Opens a dialog; resolves with the value given to `close` (undefined when dismissed). The focus returns to where it was, or beside it.
  * `harmless`: the first button has the focus, not the first field. `mayDismiss` is asked before Esc, the backdrop or the cross closes it;
  * where nothing is asked, a press beside the dialog closes it only as long as nothing was entered.
- * @param {{title: string, wide?: boolean, harmless?: boolean, body: Child|Child[], actions?: {label: string, value: any, kind?: string}[],
+ * @param {{title: Child|Child[], wide?: boolean, harmless?: boolean, body: Child|Child[], actions?: {label: string, value: any, kind?: string}[],
  *   mayDismiss?: () => boolean|Promise<boolean>, onOpen?: (dialog: HTMLDialogElement, close: (value?: any) => void) => void}} options
  * @returns {Promise<any>}
  */
@@ -27,7 +27,7 @@ export function openDialog({ title, wide = false, harmless = false, body, action
     if (actions.length) dialog.append(foot(actions, close));
     dialog.addEventListener('close', () => {
       dialog.remove();
-      stackToasts();
+      stackToasts(dialog);
       for (const one of path) if (returned(one)) break;
       select();
       resolve(result);
@@ -68,7 +68,7 @@ function returned(element) {
 }
 
 function head(title, id, dismiss) {
-  return h('div', { class: 'dialog-head' }, h('h2', { id, text: title }), iconButton('close', 'Close', dismiss));
+  return h('div', { class: 'dialog-head' }, h('h2', { id }, title), iconButton('close', 'Close', dismiss));
 }
 
 function foot(actions, close) {
@@ -94,12 +94,12 @@ function focusFirst(dialog, harmless) {
 
 /**
  * Asks for confirmation of something that cannot be undone. Cancel has the focus.
- * @param {{title: string, text: string, detail?: string, action: string, kind?: string}} options
+ * @param {{title: string, text: string, detail?: string, action: string, cancel?: string, kind?: string}} options
  * @returns {Promise<boolean>}
  */
-export async function confirmDialog({ title, text, detail, action, kind = 'danger' }) {
+export async function confirmDialog({ title, text, detail, action, cancel = 'Cancel', kind = 'danger' }) {
   const body = [h('p', { text }), detail ? h('pre', { class: 'quote', text: detail, tabindex: '0', role: 'group', 'aria-label': 'Statement' }) : ''];
-  const actions = [{ label: 'Cancel', value: false }, { label: action, value: true, kind }];
+  const actions = [{ label: cancel, value: false }, { label: action, value: true, kind }];
   return (await openDialog({ title, body, actions, harmless: true })) === true;
 }
 

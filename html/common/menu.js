@@ -29,7 +29,10 @@ function onKey(event) {
   const list = enabled(event.currentTarget);
   const at = list.indexOf(document.activeElement);
   const move = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: list.length - 1 }[event.key];
+  const letter = event.ctrlKey || event.metaKey || event.altKey || event.key.length !== 1 ? '' : event.key.trim().toLowerCase();
   if (move !== undefined) list[(move + list.length) % list.length]?.focus();
+  // A letter goes to the next entry that begins with it.
+  else if (letter) [...list.slice(at + 1), ...list.slice(0, at + 1)].find(({ textContent }) => textContent.toLowerCase().startsWith(letter))?.focus();
   else if (event.key === 'Tab') closePopup(true);
   else return;
   event.preventDefault();

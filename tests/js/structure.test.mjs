@@ -419,6 +419,18 @@ test('an error leads to the part that it is about', () => {
   assert.equal(fault(1072, "Key column 'a' doesn't exist in table"), 'index k parts');
   assert.equal(fault(1452, "Cannot add or update a child row: a foreign key constraint fails (`d`.`#sql-1_2`, CONSTRAINT `fk` FOREIGN KEY (`a`) REFERENCES `o` (`x`))"), 'foreignKey fk');
   assert.equal(fault(1824, "Failed to open the referenced table 'o'"), 'foreignKey fk refTable');
+  // Of a column, a field that was changed is meant.
+  const changed = (fields, errno, message, sql) => {
+    const now = { ...base, columns: base.columns.map((one) => (one.name === 'c' ? edited(one, fields) : one)) };
+    return faultOf({ errno, message }, now, sql, base)?.field;
+  };
+  const truncated = "Data truncated for column 'c' at row 3";
+  assert.deepEqual([changed({ nullable: true }, 1265, truncated), changed({ default: { kind: 'text', value: 'x' } }, 1265, truncated), changed({ type: 'bigint', nullable: true }, 1265, truncated)], ['nullable', 'default', 'type']);
+  const computed = { type: 'int', generated: { expression: 'LENGTH(a', stored: false } };
+  assert.equal(changed(computed, 1064, "right syntax to use near ',\n  ADD x' at line 2", 'ALTER TABLE t\n  MODIFY COLUMN `c` int AS (LENGTH(a),\n  ADD x'), 'generated');
+  assert.equal(changed({ ...computed, type: 'itn' }, 1064, "right syntax to use near 'itn AS (LENGTH(a))' at line 2", 'ALTER TABLE t\n  MODIFY COLUMN `c` itn AS (LENGTH(a))'), 'type');
+  assert.equal(fault(1050, "Table 'o' already exists"), 'table  name');
+  for (const errno of [1217, 3776]) assert.equal(faultOf({ errno, message: '' }, withOption(base, 'ENGINE', 'MyISAM'), '', base)?.field, 'ENGINE');
   const unnamed = { ...blankForeignKey(), columns: ['c'], refTable: 'o', refColumns: ['x'] };
   const misfit = faultOf({ errno: 1005, message: 'Can\'t create table `d`.`t` (errno: 150 "Foreign key constraint is incorrectly formed")' }, { ...table, foreignKeys: [...table.foreignKeys, unnamed] });
   assert.deepEqual(misfit, { part: 'foreignKey', id: unnamed.id, field: 'columns' });

@@ -170,8 +170,12 @@ function structured(bench, now, was) {
 /** An object was emptied or dropped: what shows it is closed, the lists are loaded again. @param {Bench} bench @param {Parts} _parts @param {Named} object @param {string} sql */
 export function gone(bench, _parts, { kind, db, name }, sql) {
   const pane = kind === 'table' || kind === 'view' ? 'schema' : kind;
-  if (sql.startsWith('DROP ')) for (const tab of bench.tabs) for (const id of [`${pane}:${db}.${name}`, `data:${db}.${name}`, `structure:${db}.${name}`]) tab.results.closeTab(id);
+  for (const { results } of bench.tabs) {
+    if (sql.startsWith('DROP ')) for (const id of [`${pane}:${db}.${name}`, `data:${db}.${name}`, `structure:${db}.${name}`]) results.closeTab(id);
+    else results.reload(`data:${db}.${name}`);
+  }
   bench.catalogue.forget();
+  for (const one of queryAll(document.body, '.schema')) one.dispatchEvent(new Event('reload'));
   if (kind === 'database' && bench.sidebar.db === name) bench.sidebar.showDatabases(true);
   bench.dictionaryChanged();
   announce(`${sql.split(' ', 2).join(' ')} done`);

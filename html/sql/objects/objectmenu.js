@@ -81,9 +81,11 @@ export async function isEnabled(api, { db, name }) {
   return row?.status === 'ENABLED';
 }
 
-/** Opens the menu of what can be created in a database. @param {HTMLElement} button @param {string} db @param {string[]} kinds @param {string} table of a trigger @param {Host} host */
+/** Opens the menu of what can be created in a database; a single kind is begun at once. @param {HTMLElement} button @param {string} db @param {string[]} kinds @param {string} table of a trigger @param {Host} host */
 export function openNewMenu(button, db, kinds, table, host) {
-  openMenu(button, kinds.map((one) => ({ label: `New ${one} …`, icon: one === 'procedure' ? 'function' : one, run: () => (one === 'table' ? host.structure('new', { db, name: '' }) : host.fillIn(db, newTemplate(one, db, table), `new ${one}`)) })));
+  const items = kinds.map((one) => ({ label: `New ${one} …`, icon: one === 'procedure' ? 'function' : one, run: () => (one === 'table' ? host.structure('new', { db, name: '' }) : host.fillIn(db, newTemplate(one, db, table), `new ${one}`)) }));
+  if (items.length === 1) items[0].run();
+  else openMenu(button, items);
 }
 
 const hasRows = ({ kind }) => kind === 'table' || kind === 'view';
@@ -139,7 +141,7 @@ function structural({ kind, db, name }, host) {
   if (kind === 'database') return [{ label: 'New table …', icon: 'plus', run: () => host.structure('new', { db: name, name: '' }) }];
   if (kind !== 'table') return [];
   const entry = (label, icon, what) => ({ label, icon, run: () => host.structure(what, { db, name }) });
-  return [entry('Edit structure …', 'edit', 'edit'), entry('Rename …', 'value', 'rename'), entry('Copy …', 'duplicate', 'copy')];
+  return [entry('Edit structure …', 'edit', 'edit'), entry('Rename …', 'edit', 'rename'), entry('Copy …', 'duplicate', 'copy')];
 }
 
 function destructive(object, host) {

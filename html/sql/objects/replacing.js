@@ -4,8 +4,7 @@
  * @module
  */
 
-import { h } from '../../common/dom.js';
-import { promptDialog } from '../../common/dialog.js';
+import { h, loadStyle } from '../../common/dom.js';
 import { ask, askRows, textOf } from '../ask.js';
 import { createDenied, createText, dropSql, showCreateSql, titleOf } from './kinds.js';
 import { highlighted } from './parts.js';
@@ -150,8 +149,12 @@ export async function replaceExisting(sql, host) {
 /** Asks for another name, and renames. @param {Program} object @param {Host} host @returns {Promise<string>} the new name; empty where nothing was done */
 export async function renameObject(object, host) {
   const { kind, name } = object;
-  const to = (await promptDialog({ title: `Rename ${kind} ${name}`, label: 'New name', value: name, action: 'Review SQL', maxLength: 64 }))?.trim();
-  if (!to || to === name) return '';
+  const [{ form }] = await Promise.all([import('../structure/form.js'), loadStyle(new URL('../asked.css', import.meta.url))]);
+  /** @param {import('../structure/form.js').Values} values */
+  const entered = (values) => String(values.name).trim();
+  const asked = await form({ title: `Rename ${kind} ${name}`, fields: [{ name: 'name', label: 'New name', maxLength: 64 }], values: { name }, check: (now) => (entered(now) && entered(now) !== name ? null : { field: 'name', text: 'Enter another name.' }) });
+  if (!asked) return '';
+  const to = entered(asked);
   let old;
   try {
     old = await readOld(object, host, true);
@@ -331,6 +334,8 @@ async function offer({ id, object, old, plan, next, isLeft }, host) {
       if (end.failed || end.done < statements.length) return;
       forget(host, id);
       host.changed();
+      // Of several offers one is shown.
+      await offerUnfinished(host);
     },
   });
 }

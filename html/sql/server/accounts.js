@@ -6,7 +6,7 @@
 import { fill, focusedIn, h, icon, loadStyle, queryAll } from '../../common/dom.js';
 import { askRows } from '../ask.js';
 import { withoutSecrets } from '../core/secrets.js';
-import { copied, facts, highlighted, note, section, sqlText } from '../objects/parts.js';
+import { copied, facts, highlighted, marked, note, section, sqlText } from '../objects/parts.js';
 import { ownGrantLines } from '../objects/privileges.js';
 import { DataTable, rowButton } from './datatable.js';
 import { frame, textOfRow } from './parts.js';
@@ -139,7 +139,7 @@ function revoking(lines, row, work, { notify }) {
 
 async function showGrants(detail, row, members, deps, work) {
   // An account that is shown stays in sight until it is told anew.
-  if (detail.dataset.of !== row.name) fill(detail, h('h3', { text: row.name }), h('p', { class: 'dim', text: 'Loading …' }));
+  if (detail.dataset.of !== row.name) fill(detail, h('h3', {}, marked(row.name)), h('p', { class: 'dim', text: 'Loading …' }));
   detail.dataset.of = row.name;
   const names = (list, user, host) => list.map((one) => (one[host] === '' ? one[user] : `${one[user]}@${one[host]}`)).join(', ');
   const is = (one, user, host) => one[user] === row.user && one[host] === row.host;
@@ -152,7 +152,7 @@ async function showGrants(detail, row, members, deps, work) {
     told = note(error.message, 'bad');
   }
   if (detail.dataset.of !== row.name) return;
-  fill(detail, h('h3', { text: row.name }),
+  fill(detail, h('h3', {}, marked(row.name)),
     facts([['Kind', row.kind], ['State', row.state], ['Roles', names(members.filter((one) => is(one, 'user', 'host')), 'role', 'role_host')], ['Granted to', names(members.filter((one) => is(one, 'role', 'role_host')), 'user', 'host')]]), work && actions(row, members, work), told);
 }
 

@@ -5,6 +5,7 @@
 
 import { fill, h, icon, queryAll } from '../../common/dom.js';
 import { listedText } from '../core/entries.js';
+import { marked } from '../objects/parts.js';
 
 /** Rows that are drawn; the search finds the others. */
 const DRAWN = 1000;
@@ -144,5 +145,5 @@ const isText = (content) => typeof content === 'string' || (content.textContent 
 
 /** A button in a row; the focus comes back to it. @param {string} act @param {any} row @param {string} label @param {() => void} run @param {Node|string} content @param {string} [look] */
 export function rowButton(act, row, label, run, content, look = 'link') {
-  return h('button', { type: 'button', class: look, 'aria-label': (isText(content) ? null : label) || null, title: label || null, data: { row: String(row.id), act }, on: { click: run } }, content);
+  return h('button', { type: 'button', class: look, 'aria-label': (isText(content) ? null : label) || null, title: label || null, data: { row: String(row.id), act }, on: { click: run } }, typeof content === 'string' ? marked(content) : content);
 }

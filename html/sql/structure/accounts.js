@@ -188,6 +188,9 @@ function namesOf({ api }) {
   };
 }
 
+/** Privileges of somebody who reads and changes nothing. */
+const READING = ['SELECT', 'SHOW VIEW'];
+
 const parted = (columns) => String(columns).split(',').map((one) => one.trim()).filter(Boolean);
 const has = (list, name) => list.some((one) => one.toLowerCase() === name.toLowerCase());
 
@@ -218,7 +221,7 @@ export const grant = (account, host) => told(host, async () => {
         ...(level === 'server' ? [] : [{ name: 'db', label: 'Database', type: /** @type {const} */ ('select'), options: databases }]),
         ...(['server', 'database'].includes(level) ? [] : [{ name: 'name', label: level === 'procedure' || level === 'function' ? 'Name' : 'Table or view', maxLength: 64, list: (now) => names.objects(now.level, now.db) }]),
         ...(level === 'column' ? [{ name: 'columns', label: 'Columns', hint: 'Names, separated by commas.', several: true, list: (now) => names.columns(now.db, String(now.name).trim()) }] : []),
-        { name: 'privileges', label: 'Privileges', type: 'checks', options: privilegesAt(/** @type {any} */ (known), level) },
+        { name: 'privileges', label: 'Privileges', type: 'checks', presets: [{ label: 'Read', values: READING }, { label: 'All' }], options: privilegesAt(/** @type {any} */ (known), level) },
         { name: 'grantable', label: 'May grant them to others', type: 'check' },
       ],
       changed: (now, name) => (name === 'level' ? { ...now, privileges: now.privileges.filter((one) => privilegesAt(/** @type {any} */ (known), now.level).includes(one)) } : now),

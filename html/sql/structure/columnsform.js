@@ -3,7 +3,8 @@
  * @module
  */
 
-import { h, icon, iconButton, query, queryAll } from '../../common/dom.js';
+import { fill, h, icon, iconButton, query, queryAll } from '../../common/dom.js';
+import { marked } from '../objects/parts.js';
 import { isSince } from './changes.js';
 import { readTypeField, renameColumn } from './definition.js';
 import { copyOfColumn, foreignKeyOf, moved, newColumn, placed, withIndex, withNew, withPart, without } from './edits.js';
@@ -39,8 +40,8 @@ export class ColumnsForm {
     this.tools = h('div', { class: 'structure-tools', role: 'toolbar', 'aria-label': 'Columns' },
       tool('plus', 'Column', () => this.add(), 'Add a column below (Insert)'),
       tool('key', 'Primary key', () => this.index('primary'), 'Primary key of the chosen columns'),
-      tool('sort-asc', 'Index', () => this.index('index'), 'Index of the chosen columns'),
-      tool('sort-asc', 'Unique', () => this.index('unique'), 'Unique index of the chosen columns'),
+      tool('column', 'Index', () => this.index('index'), 'Index of the chosen columns'),
+      tool('check', 'Unique', () => this.index('unique'), 'Unique index of the chosen columns'),
       tool('link', 'Foreign key', () => this.foreignKey(), 'Foreign key of the chosen columns'));
     this.chosen = h('span', { class: 'dim structure-chosen', 'aria-live': 'polite' });
     this.filter = h('input', { type: 'search', class: 'field structure-filter', placeholder: 'Filter columns', 'aria-label': 'Filter columns', title: 'By name, type or comment (Ctrl+F)', autocomplete: 'off', spellcheck: 'false' });
@@ -141,7 +142,7 @@ export class ColumnsForm {
   #tellChosen() {
     const names = this.#table.columns.filter(({ id }) => this.selected.has(id)).map(({ name }) => name);
     const text = names.length ? `${names.length} chosen: ${names.slice(0, 4).join(', ')}${names.length > 4 ? ' …' : ''}` : '';
-    if (this.chosen.textContent !== text) this.chosen.textContent = text;
+    if (this.chosen.textContent !== text) fill(this.chosen, marked(text));
   }
 
   /** Names of the chosen columns, in the order in which they were ticked. */
@@ -181,6 +182,12 @@ export class ColumnsForm {
     this.#form.set(without(this.#table, 'columns', ids));
     this.#untick();
     if (next) this.focus(next, 'name');
+  }
+
+  /** True if a new column is as it began. @param {string} id */
+  isEmpty(id) {
+    const column = this.#table.columns.find((one) => one.id === id);
+    return column?.was === null && isSameColumn(column, newColumn());
   }
 
   /** @param {1|-1} by */
@@ -272,6 +279,9 @@ export class ColumnsForm {
     for (const row of queryAll(this.body, '.drop-before, .drop-after')) row.classList.remove('drop-before', 'drop-after');
   }
 }
+
+/** @param {Column} a @param {Column} b */
+const isSameColumn = (a, b) => JSON.stringify({ ...a, id: '' }) === JSON.stringify({ ...b, id: '' });
 
 /** The line of one column. */
 class Row {

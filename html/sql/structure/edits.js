@@ -8,7 +8,7 @@ import { blankColumn, blankForeignKey, blankIndex, blankPart, dropColumn, edited
 import { freeName, indexName } from './fieldtext.js';
 
 /** @typedef {import('./definition.js').Table} Table */
-/** @typedef {{list: import('./draft.js').List|'table', id: string, field: string, text: string}} Problem */
+/** @typedef {{list: import('./draft.js').List|'options'|'table', id: string, field: string, text: string}} Problem */
 
 /** A table with fields of one part changed. @param {Table} table @param {import('./draft.js').List} list @param {string} id @param {Record<string, any>} fields @returns {Table} */
 export function withPart(table, list, id, fields) {
@@ -110,6 +110,9 @@ export function foreignKeyOf(columns, key, own) {
   return { ...blankForeignKey(), columns, ...known };
 }
 
+/** Characters of a name. */
+const LONGEST = 64;
+
 /**
  * Faults that the form itself sees.
  * @param {Table} table @returns {Problem[]}
@@ -118,6 +121,12 @@ export function problemsOf(table) {
   /** @type {Problem[]} */ const found = [];
   const add = (list, id, field, text) => found.push({ list, id, field, text });
   if (!table.name) add('table', 'name', 'name', 'Enter a name for the table.');
+  for (const [list, parts] of Object.entries({ columns: table.columns, indexes: table.indexes, foreignKeys: table.foreignKeys, checks: table.checks })) {
+    for (const { id, name } of parts) if ([...name].length > LONGEST) add(list, id, 'name', `A name has at most ${LONGEST} characters.`);
+  }
+  if ([...table.name].length > LONGEST) add('table', 'name', 'name', `A name has at most ${LONGEST} characters.`);
+  const next = optionOf(table, 'AUTO_INCREMENT');
+  if (next && !/^0*[1-9]\d*$/.test(next)) add('options', 'AUTO_INCREMENT', 'value', 'The next AUTO_INCREMENT must be a whole number above 0.');
   if (!table.columns.length) add('table', 'name', 'columns', 'A table needs at least one column.');
   const names = new Map();
   for (const { id, name, type, text } of table.columns) {

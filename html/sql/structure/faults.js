@@ -3,13 +3,16 @@
  * @module
  */
 
+import { blankColumn, optionOf } from './definition.js';
+
 /** @typedef {import('./definition.js').Table} Table */
+/** @typedef {import('./definition.js').Column} Column */
 /** @typedef {'column'|'index'|'foreignKey'|'check'|'option'|'partition'|'table'} PartKind */
 /** @typedef {{part: PartKind, id: string|null, field: string|null}} Fault `id`: null where the part is not known */
 
 /** Errors by number: the kind of part that they name, and its field. @type {Record<number, [PartKind, string|null]>} */
 const ABOUT = {
-  1048: ['column', 'nullable'], 1054: ['column', 'name'], 1059: ['column', 'name'], 1060: ['column', 'name'], 1061: ['index', 'name'], 1062: ['index', 'parts'], 1063: ['column', 'type'],
+  1048: ['column', 'nullable'], 1050: ['table', 'name'], 1054: ['column', 'name'], 1059: ['column', 'name'], 1060: ['column', 'name'], 1061: ['index', 'name'], 1062: ['index', 'parts'], 1063: ['column', 'type'],
   1067: ['column', 'default'], 1068: ['index', 'kind'], 1071: ['index', 'parts'], 1072: ['index', 'parts'], 1073: ['column', 'default'], 1074: ['column', 'type'], 1075: ['column', 'autoIncrement'],
   1089: ['index', 'parts'], 1101: ['column', 'default'], 1103: ['table', 'name'], 1115: ['column', 'charset'], 1138: ['column', 'nullable'], 1166: ['column', 'name'], 1167: ['index', 'parts'],
   1170: ['index', 'parts'], 1171: ['index', 'parts'], 1215: ['foreignKey', null], 1252: ['index', 'parts'], 1253: ['column', 'collation'], 1264: ['column', 'type'], 1265: ['column', 'type'],
@@ -27,14 +30,35 @@ const ABOUT = {
  * The part that an error of the server is about; null where the error does not tell.
  * @param {{message: string, errno?: number}} error @param {Table} table as it should be
  * @param {string} [sql] statement that failed, with a clause on each line as alterTable writes it
+ * @param {Table|null} [before] table as it is: of a column, a field that was changed is meant
  * @returns {Fault|null}
  */
-export function faultOf(error, table, sql = '') {
+export function faultOf(error, table, sql = '', before = null) {
+  const fault = placeOf(error, table, sql, before);
+  const column = fault?.part === 'column' && before && table.columns.find(({ id }) => id === fault.id);
+  if (!fault || !column) return fault;
+  const changed = changedFields(column, before);
+  return !changed.length || changed.includes(fault.field ?? '') ? fault : { ...fault, field: changed[0] };
+}
+
+/** Fields of a column, the most specific first. */
+const SPECIFIC = ['generated', 'check', 'onUpdate', 'nullable', 'default', 'charset', 'collation', 'autoIncrement', 'comment', 'type', 'name'];
+
+/** Fields by which a column differs; of a new one, those that it has. @param {Column} column @param {Table} before */
+function changedFields(column, before) {
+  const was = before.columns.find(({ id }) => id === column.id) ?? blankColumn();
+  return SPECIFIC.filter((field) => JSON.stringify(column[field]) !== JSON.stringify(was[field]));
+}
+
+/** @param {{message: string, errno?: number}} error @param {Table} table @param {string} sql @param {Table|null} before @returns {Fault|null} */
+function placeOf(error, table, sql, before) {
   const [part, field] = ABOUT[error.errno ?? 0] ?? [null, null];
   const names = namesIn(error.message);
   // InnoDB’s own number for a foreign key whose sides do not fit; its message names the table alone.
   if (error.errno === 1005 && /errno: 150\b/.test(error.message)) return ofMisfit(names, table);
-  if (part === null) return error.errno === 1064 ? atLine(error.message, table, sql) : null;
+  // A foreign key that the other engine cannot have.
+  if ((error.errno === 1217 || error.errno === 3776) && before && optionOf(before, 'ENGINE') !== optionOf(table, 'ENGINE')) return { part: 'option', id: null, field: 'ENGINE' };
+  if (part === null) return error.errno === 1064 ? atLine(error.message, table, sql, before) : null;
   if (part === 'option' || part === 'partition' || part === 'table') return { part, id: null, field };
   return named(part, field, names, table, error.errno ?? 0) ?? elsewhere(part, names, table) ?? { part, id: null, field };
 }
@@ -101,10 +125,10 @@ const COLUMN = new RegExp(`^\\s*(?:ADD COLUMN ${NAME}|MODIFY COLUMN ${NAME}|CHAN
 const INDEX = new RegExp(`^\\s*(?:ADD )?(?:UNIQUE |FULLTEXT |SPATIAL |VECTOR )?KEY ${NAME}`);
 const CONSTRAINT = new RegExp(`^\\s*(?:ADD )?CONSTRAINT ${NAME} (FOREIGN KEY|CHECK)`);
 
-/** A syntax error by the line of the statement. @param {string} message @param {Table} table @param {string} sql @returns {Fault|null} */
-function atLine(message, table, sql) {
-  const number = Number(/at line (\d+)/.exec(message)?.[1] ?? 0);
-  const line = sql.split('\n')[number - 1] ?? '';
+/** A syntax error by the line of the statement. @param {string} message @param {Table} table @param {string} sql @param {Table|null} before @returns {Fault|null} */
+function atLine(message, table, sql, before) {
+  const [, near, number] = /near '([^]*)' at line (\d+)/.exec(message) ?? ['', '', 0];
+  const line = sql.split('\n')[Number(number) - 1] ?? '';
   const find = (part, name) => {
     const one = listOf(part, table).find((each) => each.name === name.replaceAll('``', '`'));
     return one ? { part, id: one.id, field: null } : null;
@@ -116,5 +140,16 @@ function atLine(message, table, sql) {
   if (/^\s*(?:ADD )?PRIMARY KEY/.test(line)) return find('index', 'PRIMARY');
   if (/^\s*PARTITION/.test(line)) return { part: 'partition', id: null, field: null };
   const column = COLUMN.exec(line);
-  return column ? find('column', column.slice(1).filter((one) => one !== undefined).at(-1) ?? '') : null;
+  const fault = column ? find('column', column.slice(1).filter((one) => one !== undefined).at(-1) ?? '') : null;
+  const meant = table.columns.find(({ id }) => id === fault?.id);
+  return fault && meant && before ? { ...fault, field: fieldAt(line, near.split('\n')[0], meant, before) } : fault;
+}
+
+/** The changed field of a column whose text begins last before the place of a syntax error. @param {string} line @param {string} near @param {Column} column @param {Table} before */
+function fieldAt(line, near, column, before) {
+  const end = near ? line.indexOf(near) : line.length;
+  const changed = changedFields(column, before);
+  const texts = Object.entries({ generated: column.generated?.expression, check: column.check, onUpdate: column.onUpdate, default: column.default.value, charset: column.charset, collation: column.collation, type: column.type });
+  const places = texts.flatMap(([field, text]) => (text && changed.includes(field) ? [{ field, at: line.lastIndexOf(text) }] : [])).filter(({ at }) => at >= 0 && at <= end);
+  return places.sort((a, b) => b.at - a.at)[0]?.field ?? changed.find((field) => field !== 'name') ?? null;
 }

@@ -5,6 +5,7 @@
 
 import { fill, h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
+import { marked } from '../objects/parts.js';
 import { pasteLines, show, textIn } from './formparts.js';
 
 /**
@@ -16,6 +17,7 @@ import { pasteLines, show, textIn } from './formparts.js';
  * @property {(values: Values) => Promise<string[]>} [list] of a text: what is offered
  * @property {boolean} [several] of a text: values separated by commas
  * @property {string} [hint]
+ * @property {{label: string, values?: string[]}[]} [presets] of `checks`: choices by one press; all where they name none
  * @property {number} [maxLength]
  * @property {{label: string, run: (values: Record<string, any>) => Record<string, any>}} [button] beside the field
  */
@@ -35,9 +37,10 @@ export function form({ title, fields, values, fault = null, action = 'Review SQL
   const body = h('div', { class: 'asked-form' });
   const said = h('p', { class: 'asked-said bad', role: 'alert' });
   /** @type {Map<string, Line>} */ const lines = new Map();
+  const listOf = () => (typeof fields === 'function' ? fields(now) : fields);
   // Lines stay as long as their fields do: a list that is replaced while somebody types in it picks another value.
   const draw = () => {
-    const list = (typeof fields === 'function' ? fields(now) : fields).map((field) => {
+    const list = listOf().map((field) => {
       const key = keyOf(field);
       const known = lines.get(field.name);
       const one = known?.key === key ? known : { key, ...line(field, set, () => now) };
@@ -64,20 +67,29 @@ export function form({ title, fields, values, fault = null, action = 'Review SQL
   };
   draw();
   return openDialog({
-    title, body: [body, said], actions: [{ label: 'Cancel', value: undefined }],
+    title: marked(title), body: [body, said], actions: [{ label: 'Cancel', value: undefined }],
     onOpen: (dialog, close) => {
       const done = async () => {
         const entered = now;
-        const found = await check?.(entered) ?? null;
+        const found = tooLong(listOf(), entered) ?? await check?.(entered) ?? null;
         if (!dialog.open || entered !== now) return undefined;
         if (found) return say(found);
         return close(entered);
       };
       dialog.querySelector('.dialog-foot')?.append(h('button', { type: 'button', class: 'button primary', text: action, on: { click: done } }));
       body.addEventListener('keydown', (event) => { if (event.key === 'Enter' && !event.isComposing && event.target instanceof HTMLInputElement) { event.preventDefault(); done(); } });
+      dialog.addEventListener('keydown', (event) => { if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 's') { event.preventDefault(); done(); } });
+      // A fault that is being corrected is none any more.
+      body.addEventListener('input', () => say(null));
       if (fault) say(fault);
     },
   });
+}
+
+/** A value that is longer than its field may be; the browser would cut it off in silence. @param {Field[]} fields @param {Values} values @returns {Fault} */
+function tooLong(fields, values) {
+  const field = fields.find(({ name, maxLength }) => maxLength && [...String(values[name] ?? '')].length > maxLength);
+  return field ? { field: field.name, text: `${field.label}: at most ${field.maxLength} characters.` } : null;
 }
 
 /** @typedef {{key: string, element: HTMLElement, draw: (field: Field, values: Values) => void}} Line */
@@ -86,7 +98,7 @@ export function form({ title, fields, values, fault = null, action = 'Review SQL
 const keyOf = ({ options, ...field }) => JSON.stringify([field, field.type === 'checks' ? options : null]);
 
 /** @param {Field} field @param {(name: string, value: any, isDrawn?: boolean) => void} set @param {() => Values} latest @returns {Omit<Line, 'key'>} */
-function line({ name, label, type = 'text', options = [], list, several, hint, maxLength, button }, set, latest) {
+function line({ name, label, type = 'text', options = [], list, several, hint, presets, button }, set, latest) {
   const values = latest();
   const id = `structure-field-${(serial += 1)}`;
   const shared = { id, data: { field: name }, 'aria-describedby': hint ? `${id}-hint` : null };
@@ -104,12 +116,18 @@ function line({ name, label, type = 'text', options = [], list, several, hint, m
       const box = h('input', { type: 'checkbox' });
       box.checked = chosen.has(value);
       box.addEventListener('change', () => { if (box.checked) chosen.add(value); else chosen.delete(value); set(name, [...chosen], false); });
-      return h('label', { class: 'check' }, box, h('span', { text }));
+      return { value, box, element: h('label', { class: 'check' }, box, h('span', { text })) };
     });
-    return { element: h('fieldset', { class: 'asked-checks', tabindex: '-1', data: { field: name } }, h('legend', { text: label }), boxes, hinted), draw: () => {} };
+    const choose = (wanted) => {
+      chosen.clear();
+      for (const { value, box } of boxes) { box.checked = wanted(value); if (box.checked) chosen.add(value); }
+      set(name, [...chosen], false);
+    };
+    const buttons = (presets ?? []).map(({ label: text, values: those }) => h('button', { type: 'button', class: 'button small', text, on: { click: () => choose((value) => those?.includes(value) ?? true) } }));
+    return { element: h('fieldset', { class: 'asked-checks', tabindex: '-1', data: { field: name } }, h('legend', {}, label, ' ', buttons), boxes.map(({ element }) => element), hinted), draw: () => {} };
   }
   const press = button && h('button', { type: 'button', class: 'button', text: button.label, on: { click: () => { for (const [key, value] of Object.entries(button.run(latest()))) set(key, value, true); } } });
-  const field = type === 'select' ? selectField(shared, (value) => set(name, value, true)) : textField(shared, type === 'password', maxLength, (value) => set(name, value, false));
+  const field = type === 'select' ? selectField(shared, (value) => set(name, value, true)) : textField(shared, type === 'password', (value) => set(name, value, false));
   const offered = list && field.input instanceof HTMLInputElement ? offering(field.input, () => list(latest()), several) : null;
   return { element: h('div', { class: 'asked-field' }, h('label', { for: id, text: label }), h('div', { class: 'asked-line' }, field.input, offered, press), hinted), draw: field.draw };
 }
@@ -134,9 +152,9 @@ function selectField(attributes, change) {
   };
 }
 
-/** @param {Record<string, any>} attributes @param {boolean} isPassword @param {number|undefined} maxLength @param {(value: string) => void} change */
-function textField(attributes, isPassword, maxLength, change) {
-  const input = h('input', { class: 'field', type: isPassword ? 'password' : 'text', autocomplete: isPassword ? 'new-password' : 'off', spellcheck: 'false', autocapitalize: 'off', maxlength: maxLength ?? null, ...attributes });
+/** @param {Record<string, any>} attributes @param {boolean} isPassword @param {(value: string) => void} change */
+function textField(attributes, isPassword, change) {
+  const input = h('input', { class: 'field', type: isPassword ? 'password' : 'text', autocomplete: isPassword ? 'new-password' : 'off', spellcheck: 'false', autocapitalize: 'off', ...attributes });
   input.addEventListener('input', () => change(isPassword ? input.value : textIn(input)));
   if (!isPassword) input.addEventListener('paste', (event) => pasteLines(event, input));
   return {
@@ -181,7 +199,7 @@ export async function untilMade(asked, change, values) {
     const { end, done, fault: found } = await change(entered);
     if (done) return entered;
     // Another try of what has been done in part would fail at its beginning.
-    if (end.done > 0 || end.unknown) return null;
+    if (end.done > 0 || end.unknown || end.opened) return null;
     now = entered;
     fault = found ?? (end.error ? { text: end.error.message } : null);
   }

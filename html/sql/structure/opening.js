@@ -4,6 +4,7 @@
  */
 
 import { fill, h, loadStyle, queryAll } from '../../common/dom.js';
+import { keepClear } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
 import { note, sqlText } from '../objects/parts.js';
 import { blankColumn, blankTable, parseTable, unfitMode } from './definition.js';
@@ -25,7 +26,7 @@ function newTable(db) {
 export async function openStructure(what, object, host) {
   await loadStyle(new URL('../structure.css', import.meta.url));
   if (what === 'rename' || what === 'copy') {
-    const module = await import('./tableactions.js');
+    const [module] = await Promise.all([import('./tableactions.js'), loadStyle(new URL('../asked.css', import.meta.url))]);
     return what === 'rename' ? module.renameTable(object, host) : module.copyTable(object, host);
   }
   return openForm(object, host, what === 'new');
@@ -73,6 +74,7 @@ async function openForm({ db, name, column = '' }, host, isNew) {
         titled: () => results.renameTab(id, title()),
       });
       fill(pane, form.element);
+      keepClear(form.bar);
       results.renameTab(id, title());
       FORMS.set(pane, form);
       if (pane.checkVisibility() && !isElsewhere(pane)) form.focus(column);

@@ -27,7 +27,7 @@ export class OptionsForm {
     this.engine = cellInput('field', set('ENGINE', 'typed'));
     this.collation = cellInput('field', (value, left) => this.#collate(value, left));
     this.comment = cellInput('field', set('COMMENT', 'typed'));
-    this.next = cellInput('field', (value) => form.set(withOption(form.draft.table, 'AUTO_INCREMENT', value.replace(/\D/g, '')), 'option AUTO_INCREMENT'));
+    this.next = cellInput('field', (value) => form.set(withOption(form.draft.table, 'AUTO_INCREMENT', value.trim()), 'option AUTO_INCREMENT'));
     this.next.inputMode = 'numeric';
     this.format = cellSelect(FORMATS, set('ROW_FORMAT'));
     this.format.classList.add('field');

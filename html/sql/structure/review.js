@@ -7,7 +7,7 @@ import { copyText, fill, h, icon, loadStyle } from '../../common/dom.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { ask } from '../ask.js';
 import { lasting } from '../core/entries.js';
-import { highlighted } from '../objects/parts.js';
+import { highlighted, marked } from '../objects/parts.js';
 import { Watch } from './watch.js';
 
 /** Statements that are drawn. */
@@ -23,14 +23,16 @@ const LOOK_MS = 1500;
 const MOST_WARNINGS = 5;
 /** Seconds that a statement may wait for a metadata lock; 0 leaves the server's own setting. */
 const LOCK_WAITS = [0, 5, 30, 300];
+/** A statement that sets a variable of the page's own. */
+const INTERNAL = /^SET @postern_/;
 /** The server cannot do it with this ALGORITHM or LOCK. */
 const UNSUPPORTED = new Set([1845, 1846]);
 
 /**
  * @typedef {{algorithm: string, lock: string, says: string}} Locking `says`: what it blocks, as a sentence
  * @typedef {{message: string, errno: number, statement: string}} Failure `statement`: the one that failed
- * @typedef {{done: number, failed: boolean, error: Failure|null, unknown: boolean, cancelled: boolean, ran: string[], warnings: string[]}} ReviewEnd
- *   `done`: statements that succeeded; `unknown`: the connection was lost while one ran
+ * @typedef {{done: number, failed: boolean, error: Failure|null, unknown: boolean, cancelled: boolean, ran: string[], warnings: string[], opened: boolean}} ReviewEnd
+ *   `done`: statements that succeeded; `unknown`: the connection was lost while one ran; `opened`: in a tab instead
  * @typedef {object} Restored
  * @property {boolean} good
  * @property {string} text what was restored, as a sentence
@@ -94,14 +96,14 @@ class Review {
     this.#options = options;
     this.#session = options.newId();
     /** @type {ReviewEnd} */
-    this.end = { done: 0, failed: false, error: null, unknown: false, cancelled: false, ran: [], warnings: [] };
+    this.end = { done: 0, failed: false, error: null, unknown: false, cancelled: false, ran: [], warnings: [], opened: false };
     const button = (label, kind, run) => h('button', { type: 'button', class: `button ${kind}`.trim(), text: label, on: { click: run } });
     this.list = h('ol', { class: 'structure-sql', 'aria-label': 'Statements' });
     this.status = h('div', { class: 'structure-status', role: 'status' });
     this.sight = h('div', { class: 'structure-sight', 'aria-live': 'polite' });
     this.said = h('div', { class: 'structure-said' });
-    this.copy = button('Copy', '', () => this.#copy());
-    this.openIn = button('Open in a tab instead', '', () => { options.open?.(this.#text()); this.#close(); });
+    this.copy = button('Copy SQL', '', () => this.#copy());
+    this.openIn = button('Open in a tab instead', '', () => { this.end.opened = true; options.open?.(this.#text()); this.#close(); });
     this.leave = button('Cancel', '', () => this.#leave());
     this.run = button(options.action ?? 'Run', options.typed || options.losses?.length ? 'danger' : 'primary', () => this.#press());
     this.typed = h('input', { class: 'field', id: `structure-typed-${options.newId()}`, autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off' });
@@ -117,9 +119,9 @@ class Review {
     this.#draw();
     this.#drawLocking();
     await openDialog({
-      title, wide: true, harmless: true,
+      title: marked(title), wide: true, harmless: true,
       body: [
-        losses.length > 0 && h('ul', { class: 'structure-losses', 'aria-label': 'Losses' }, losses.map((text) => h('li', { text }))),
+        losses.length > 0 && h('ul', { class: 'structure-losses', 'aria-label': 'Losses' }, losses.map((text) => h('li', {}, marked(text)))),
         this.#notes(), this.#options.prepare?.length ? h('label', { class: 'check' }, this.prepare, h('span', { text: 'Rows with NULL get the default first' })) : null, ...(this.#options.more ?? []), this.list, this.locking, restoring?.length ? after : null, ...(typed ? typing : []), this.status, this.sight, this.said,
       ],
       mayDismiss: () => this.#mayLeave(),
@@ -138,7 +140,7 @@ class Review {
   #notes() {
     const { notes = [], transactions } = this.#options;
     const list = h('ul', { class: 'structure-notes' });
-    const add = (texts, kind = '') => list.append(...texts.filter(Boolean).map((text) => h('li', { class: kind || null, text })));
+    const add = (texts, kind = '') => list.append(...texts.filter(Boolean).map((text) => h('li', { class: kind || null }, marked(text))));
     const open = transactions?.() ?? [];
     if (open.length) add([`${open.join(', ')}: a transaction is open. It may hold locks that this waits for.`], 'warn-text');
     for (const one of notes) {
@@ -185,7 +187,7 @@ class Review {
     const { typed } = this.#options;
     if (this.#state === 'ready') this.#decide();
     const isBusy = this.#state === 'running' || this.#state === 'checking';
-    fill(this.list, this.#statements.slice(0, MOST).map((sql, i) => this.#line(sql, i)), this.#statements.length > MOST && h('li', { class: 'dim', text: `… and ${(this.#statements.length - MOST).toLocaleString('en')} more; Copy has them.` }));
+    fill(this.list, this.#statements.slice(0, MOST).map((sql, i) => this.#line(sql, i)), this.#statements.length > MOST && h('li', { class: 'dim', text: `… and ${(this.#statements.length - MOST).toLocaleString('en')} more; Copy SQL has them.` }));
     this.#drawBlocks();
     this.run.disabled = isBusy || this.#state === 'over' || (typed !== undefined && this.typed.value !== typed) || !this.#statements.length;
     this.run.hidden = this.#state === 'over';
@@ -232,7 +234,8 @@ class Review {
       this.#state = 'ready';
       fill(this.status);
       this.#say(`${refusal} Nothing was run.`, 'bad');
-      return this.#draw();
+      this.#draw();
+      return this.leave.focus();
     }
     return this.#runAll();
   }
@@ -246,6 +249,7 @@ class Review {
     const clock = setInterval(() => this.#drawTime(), 500);
     this.#sessionUsed = true;
     this.#draw();
+    this.leave.focus();
     this.#drawTime();
     try {
       const { rows } = await ask(this.#options.api, { sql: 'SELECT CONNECTION_ID()', session: this.#session });
@@ -282,7 +286,8 @@ class Review {
       if (this.#cancelled) throw Object.assign(new Error('cancelled'), { errno: 1317 });
       const result = await ask(this.#options.api, { sql, db: this.#options.db, session: this.#session, queryId: this.#queryId });
       this.end.warnings.push(...warningsOf(result));
-      this.#options.remember?.({ sql, ms: performance.now() - from, error: '' });
+      // Preparing the session is nobody's statement.
+      if (!INTERNAL.test(sql)) this.#options.remember?.({ sql, ms: performance.now() - from, error: '' });
       this.#done += 1;
       this.end.done = Math.max(0, this.#done - this.#prefix);
       this.end.ran.push(sql);
@@ -317,7 +322,7 @@ class Review {
     const restored = await this.#restore(error);
     const weaker = this.#options.locking && UNSUPPORTED.has(error.errno) && this.#choice + 1 < this.#options.locking.length && !restored;
     this.#state = unknown || restored ? 'over' : 'failed';
-    if (weaker) this.#weaken();
+    if (weaker) this.#weaken(error.message);
     else if (!done && this.#state === 'failed') {
       this.#done = 0;
       this.#state = 'ready';
@@ -340,9 +345,11 @@ class Review {
     return restored;
   }
 
-  /** The next weaker choice is chosen; it runs only after another press. */
-  #weaken() {
-    this.#choice += 1;
+  /** The next weaker choice is chosen, or the first that has what the server names; it runs only after another press. @param {string} message */
+  #weaken(message) {
+    const [, kind, values = ''] = /\bTry (ALGORITHM|LOCK)=(\w+(?:\/\w+)*)/.exec(message) ?? [];
+    const named = (this.#options.locking ?? []).findIndex((one, i) => i > this.#choice && values.split('/').includes(kind === 'LOCK' ? one.lock : one.algorithm));
+    this.#choice = named < 0 ? this.#choice + 1 : named;
     this.#state = 'ready';
     if (!this.end.done) this.#done = 0;
     this.#drawLocking();
@@ -410,7 +417,7 @@ class Review {
   async #mayLeave() {
     if (this.#state === 'checking') return false;
     if (this.#state !== 'running') return true;
-    const sure = await confirmDialog({ title: 'Cancel the statement', text: 'It is still running. Cancelling stops it on the server.', action: 'Cancel it' });
+    const sure = await confirmDialog({ title: 'Stop the statement', text: 'It is still running. It can be stopped on the server.', action: 'Stop it', cancel: 'Keep running' });
     if (sure) this.#cancel();
     return false;
   }

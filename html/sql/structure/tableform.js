@@ -3,15 +3,16 @@
  * @module
  */
 
-import { fill, h, icon, iconButton } from '../../common/dom.js';
+import { fill, h, icon, iconButton, queryAll } from '../../common/dom.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { openPanel } from '../../common/popup.js';
 import { askRows, textOf } from '../ask.js';
+import { quoteName } from '../core/format.js';
 import { formatBytes } from '../../common/figures.js';
-import { highlighted } from '../objects/parts.js';
+import { highlighted, marked } from '../objects/parts.js';
 import { alterTable, faultOf, lockingOf, prepare, risks } from './alter.js';
 import { ColumnsForm } from './columnsform.js';
-import { parseTable, writeTable } from './definition.js';
+import { optionOf, parseTable, writeTable } from './definition.js';
 import { Draft, isSame, LISTS, rebase, settledText } from './draft.js';
 import { misfits, problemsOf } from './edits.js';
 import { cellInput, focusField, setProblem, show } from './formparts.js';
@@ -41,6 +42,9 @@ export class TableForm {
   /** @type {Map<string, string>} */ #problems = new Map();
   /** Ids of parts with a problem. @type {Set<string>} */ #faulty = new Set();
   #busy = false;
+  /** Problem that is told above the bar. */ #told = '';
+  /** The control that had the focus last, and its label once the changes are run. @type {Element|null} */ #last = null;
+  #back = '';
 
   /**
    * @param {import('./definition.js').Table} table as read, or the blank one of a new table
@@ -80,6 +84,7 @@ export class TableForm {
       h('div', { class: 'edit-state' }, this.countText, this.discardButton, this.reviewButton));
     this.element = h('div', { class: 'structure-form', role: 'region', 'aria-label': 'Structure' }, this.sections, this.strip, this.sql, this.bar, this.suggest.list);
     this.element.addEventListener('keydown', (event) => this.#onKey(event));
+    this.sections.addEventListener('focusin', ({ target }) => { if (target !== this.sections) this.#last = /** @type {Element} */ (target); });
     this.outside = (event) => this.#onOutside(event);
     document.addEventListener('keydown', this.outside, true);
     this.element.addEventListener('input', (event) => { if (event.target !== this.name && event.target !== this.columns.filter) this.#forgive(); }, true);
@@ -154,9 +159,10 @@ export class TableForm {
     const hadFocus = this.element.contains(document.activeElement);
     const problems = problemsOf(draft.table);
     this.#problems = new Map(problems.filter(({ text }) => this.#checked || !text.startsWith('Enter')).map(({ list, id, field, text }) => [`${list} ${id} ${field}`, text]));
+    if (this.#told && !problems.some(({ text }) => text === this.#told)) this.#tell('');
     if (this.#fault) this.#problems.set(`${this.#fault.list} ${this.#fault.id} ${this.#fault.field}`, this.#fault.text);
     this.#faulty = new Set([...problems.map(({ id }) => id), this.#fault?.id ?? '']);
-    this.where.textContent = `${draft.table.db}.`;
+    fill(this.where, marked(`${draft.table.db}.`));
     show(this.name, draft.table.name, typing);
     setProblem(this.name, this.problem('table', 'name', 'name'));
     for (const part of [this.columns, this.indexes, this.foreignKeys, this.checks, this.options]) part.draw(typing);
@@ -195,12 +201,13 @@ export class TableForm {
   #listChanges() {
     const { changes } = this.draft;
     openPanel(this.countText, 'Changes', (close) => changes.length ? [h('ul', { class: 'structure-changes' }, changes.map(({ list, id, mark, name }) => h('li', {},
-      h('button', { type: 'button', class: 'link', text: `${KIND_WORDS[list]} ${name || '(no name)'}`, on: { click: () => { close(); this.go(list, id, ''); } } }), h('span', { class: 'dim', text: MARK_WORDS[mark] }),
+      h('button', { type: 'button', class: 'link', on: { click: () => { close(); this.go(list, id, ''); } } }, marked(`${KIND_WORDS[list]} ${name || '(no name)'}`)), h('span', { class: 'dim', text: MARK_WORDS[mark] }),
       iconButton('undo', `Undo: ${KIND_WORDS[list].toLowerCase()} ${name}`, () => { close(); this.revert(list, id); }))))] : [h('p', { text: 'The whole table is new.' }), h('button', { type: 'button', class: 'button small', text: 'Close', on: { click: close } })]);
   }
 
   /** Shows a text above the bar; none where it is empty. @param {string} text @param {string} [kind] @param {import('../../common/dom.js').Child[]} more */
   #tell(text, kind = 'bad', ...more) {
+    this.#told = '';
     this.strip.hidden = text === '';
     this.strip.className = `structure-strip ${kind}`;
     fill(this.strip, text && [h('span', { role: kind === 'bad' ? 'alert' : 'status', text }), more, iconButton('close', 'Close the message', () => this.#tell(''))].flat());
@@ -271,6 +278,7 @@ export class TableForm {
       // The next text that is typed replaces the old one.
       if (row && event.target instanceof HTMLInputElement) event.target.select();
     }
+    else if (key === 'Escape' && !event.defaultPrevented && inColumns && this.columns.isEmpty(row?.dataset.id ?? '')) this.columns.remove([row.dataset.id]);
     else if (isCtrl && !altKey && letter === 'z') shiftKey ? this.redo() : this.undo();
     else if (isCtrl && !altKey && letter === 'y') this.redo();
     else if (isCtrl && !altKey && !shiftKey && letter === 's') this.review();
@@ -298,13 +306,16 @@ export class TableForm {
   async review() {
     if (this.#busy) return undefined;
     this.#typing = null;
+    this.#back = this.#last?.getAttribute('aria-label') ?? '';
     this.draft.settle();
     const [problem] = problemsOf(this.draft.table);
     this.#checked = true;
     this.draw();
     if (problem) {
       this.go(problem.list, problem.id, problem.field);
-      return this.#tell(problem.text);
+      this.#tell(problem.text);
+      this.#told = problem.text;
+      return undefined;
     }
     if (!this.count && !this.isNew) return this.say('No changes');
     let statements;
@@ -331,6 +342,7 @@ export class TableForm {
       this.#busy = false;
       this.draw();
       this.#keepFocus();
+      this.#back = '';
     }
     return undefined;
   }
@@ -344,7 +356,12 @@ export class TableForm {
   /** Takes the focus if the element that had it has gone. */
   #keepFocus() {
     const { activeElement } = document;
-    if (activeElement === document.body || (activeElement instanceof HTMLElement && !activeElement.checkVisibility({ checkVisibilityCSS: true }))) this.sections.focus({ preventScroll: true });
+    const isLost = activeElement === document.body || (activeElement instanceof HTMLElement && !activeElement.checkVisibility({ checkVisibilityCSS: true }));
+    if (!isLost && (!this.#back || activeElement !== this.sections)) return;
+    // The lines are others after a change; the cell of that name is the same one.
+    const back = this.#back ? queryAll(this.sections, '[aria-label]').find((one) => one.getAttribute('aria-label') === this.#back && one.checkVisibility()) : undefined;
+    if (back) focusField(back);
+    else this.sections.focus({ preventScroll: true });
   }
 
   async #run() {
@@ -356,7 +373,7 @@ export class TableForm {
       action: this.isNew ? 'Create' : 'Run', db: before.db, server, api: this.#host.api, newId: this.#host.newId, notify: this.#host.notify, transactions: this.#host.transactions, remember: this.#host.remember,
       statements: (choice) => this.statements(choice),
       losses: this.isNew ? [] : risks(before, table), prepare: this.isNew ? [] : prepare(before, table, server), locking: this.isNew ? [] : lockingOf(before, table, server),
-      notes: this.isNew ? [] : [this.#sizes(), this.#mentions()],
+      notes: this.isNew ? [] : [this.#sizes(), this.#mentions(), this.#nextNumber()],
       open: (sql) => this.#host.fillIn(before.db, sql, table.name),
       before: async () => (this.isNew || isSame(before, await this.#read(), server) ? '' : 'The table was changed by somebody else since it was opened. Close this, and press Review SQL again to see what differs.'),
     });
@@ -376,7 +393,8 @@ export class TableForm {
 
   /** @param {import('./review.js').Failure} error */
   #faultOf(error) {
-    const found = faultOf(error, this.draft.table, error.statement);
+    const { before, table } = this.draft;
+    const found = faultOf(error, table, error.statement, before);
     const list = found && LIST_OF[found.part];
     if (!found || !list) return null;
     if (list === 'options') return { list, id: found.field ?? '', field: 'value', text: error.message };
@@ -437,7 +455,8 @@ export class TableForm {
     const { table, left } = rebase(this.draft, now, this.server);
     this.draft = new Draft(now, this.server);
     this.draft.set(table);
-    if (text || left.length) this.#tell([text, ...left].filter(Boolean).join(' '), left.length ? 'warn' : 'info');
+    const said = this.count ? text : 'Nothing is left of your changes: the table has them already, or they were not kept.';
+    if (text || left.length) this.#tell([said, ...left].filter(Boolean).join(' '), left.length ? 'warn' : 'info');
   }
 
   /** Loads the structure again. */
@@ -465,6 +484,16 @@ export class TableForm {
     const { table } = await this.#host.api.schema(db, name);
     if (!table || table.rows_estimate === null || table.bytes === null) return [];
     return [`About ${table.rows_estimate.toLocaleString('en')} ${table.rows_estimate === 1 ? 'row' : 'rows'}, ${formatBytes(table.bytes)}.`];
+  }
+
+  /** A next AUTO_INCREMENT that the server will not take, since there are higher values. @returns {Promise<string[]>} */
+  async #nextNumber() {
+    const { before, table } = this.draft;
+    const wanted = optionOf(table, 'AUTO_INCREMENT');
+    const counter = table.columns.find(({ autoIncrement, was }) => autoIncrement && was !== null);
+    if (!counter?.was || !wanted || wanted === optionOf(before, 'AUTO_INCREMENT')) return [];
+    const [{ most }] = await askRows(this.#host.api, { sql: `SELECT MAX(${quoteName(counter.was)}) AS most FROM ${quoteName(before.db)}.${quoteName(before.name)}` });
+    return Number(most) >= Number(wanted) ? [`${counter.name} has values up to ${most}: the server keeps a higher next AUTO_INCREMENT than ${wanted}.`] : [];
   }
 
   /** Views and triggers that mention columns that go or get another name. @returns {Promise<string[]>} */

@@ -137,7 +137,7 @@ class ImportForm {
     if (into.trouble) return into.trouble;
     if (!file.width) return 'The file is empty.';
     if (!into.db) return 'Choose a database.';
-    if (into.isNew) return into.tableName ? '' : 'Give the new table a name.';
+    if (into.isNew) return !into.tableName ? 'Give the new table a name.' : [...into.tableName].length > 64 ? 'A name has at most 64 characters.' : '';
     if (!targets.length) return 'Choose columns for the fields.';
     return this.preview.twice ? `Two fields go to ${this.preview.twice}.` : '';
   }

@@ -37,7 +37,7 @@ export class Into {
     this.#onChange = onChange;
     this.database = choice({}, () => this.setDatabase(this.database.value));
     this.table = choice({}, () => this.#setTable());
-    this.newName = h('input', { class: 'field', maxlength: 64, autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Name of the new table', on: { input: () => this.#onChange() } });
+    this.newName = h('input', { class: 'field', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Name of the new table', on: { input: () => this.#onChange() } });
     this.create = h('textarea', { class: 'field import-create', rows: 6, spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Statement that creates the table', on: { input: () => (this.edited = true) } });
     this.edited = false;
     this.nameField = field('Name', this.newName);

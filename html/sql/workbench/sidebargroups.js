@@ -123,7 +123,7 @@ export class SidebarGroups {
   #fresh(group) {
     const one = { routines: 'routine', triggers: 'trigger', events: 'event' }[group];
     if (!this.mayCreate || !one) return null;
-    return h('button', { type: 'button', class: 'group-new', tabindex: '-1', title: `New ${one} …`, 'aria-label': `New ${one}`, 'aria-haspopup': 'menu', data: { fresh: group } }, icon('plus'));
+    return h('button', { type: 'button', class: 'group-new', tabindex: '-1', title: `New ${one} …`, 'aria-label': `New ${one}`, 'aria-haspopup': group === 'routines' ? 'menu' : null, data: { fresh: group } }, icon('plus'));
   }
 
   #entries(label, loaded, found) {

@@ -123,10 +123,14 @@ impl Layout {
     }
 }
 
-/// A name for any file system: separators and characters that some refuse become underscores.
+/// A name for any file system: separators, characters that some refuse and those that turn the direction of a text, which
+/// would show another extension, become underscores.
 pub(crate) fn file_name(title: &str) -> String {
     let plain = |c: char| {
-        if c.is_control() || "\"*/:<>?\\|".contains(c) {
+        if c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || "\"*/:<>?\\|".contains(c)
+        {
             '_'
         } else {
             c
@@ -438,6 +442,7 @@ mod tests {
             ("..", "export"),
             (" .hidden. ", "hidden"),
             ("größe", "größe"),
+            ("a\u{202e}gpj", "a_gpj"),
         ] {
             assert_eq!(file_name(title), expected);
         }

@@ -87,7 +87,7 @@ fn grants(name: &str) -> String {
 
 #[test]
 fn an_account_is_made_changed_and_dropped_and_no_password_is_kept() {
-    Database::shared().exec("DROP USER IF EXISTS accounts_ann, accounts_bob@localhost; DROP ROLE IF EXISTS accounts_readers");
+    Database::shared().exec("DROP USER IF EXISTS accounts_ann, accounts_bob@localhost; DROP ROLE IF EXISTS accounts_readers; DROP USER IF EXISTS `accounts_\u{202e}x`@localhost; CREATE USER `accounts_\u{202e}x`@localhost IDENTIFIED BY 'long enough 1'");
     let client = Client::open(
         "accounts_db",
         "CREATE TABLE t (a INT, b INT); CREATE PROCEDURE p() SELECT 1",
@@ -96,6 +96,9 @@ fn an_account_is_made_changed_and_dropped_and_no_password_is_kept() {
     page.expect_error("400");
     let mariadb = Database::shared().kind() == Kind::MariaDb;
     go(&client);
+    // A character that turns the direction of a name is seen.
+    page.wait_for("eyes.all('.turning').some((one) => one.dataset.code === '202E')");
+    Database::shared().exec("DROP USER `accounts_\u{202e}x`@localhost");
     page.click(".server-tools text=New account …");
     field(&client, "user", "accounts_ann");
     field(&client, "password", SECRET);
@@ -198,7 +201,12 @@ fn an_account_is_made_changed_and_dropped_and_no_password_is_kept() {
     field(&client, "level", "table");
     field(&client, "db", "accounts_db");
     field(&client, "name", "nothing");
-    check(&client, "SELECT");
+    page.click("dialog .asked-checks legend .button");
+    assert_eq!(
+        page.eval("[...document.querySelectorAll('dialog .asked-checks input:checked')].map((one) => one.parentElement.innerText.trim())"),
+        json!(["SELECT", "SHOW VIEW"])
+    );
+    check(&client, "SHOW VIEW");
     page.wait_for(
         "[...document.querySelectorAll('dialog datalist option')].some((one) => one.value === 't')",
     );

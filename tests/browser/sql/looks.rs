@@ -47,6 +47,14 @@ pub(super) fn look_at(client: &Client, state: &str, open: impl Fn()) {
         if wide.as_i64().unwrap() > 0 {
             faults.push(format!("{state} {name}: scrolls sideways by {wide}"));
         }
+        let outside = page.eval(
+            "[...document.querySelectorAll('dialog[open]')].flatMap((dialog) => { const { left, right } = dialog.getBoundingClientRect(); \
+             return [...dialog.querySelectorAll('.dialog-body :is(label, .field)')].filter((one) => one.checkVisibility() && !one.classList.contains('visually-hidden')) \
+             .filter((one) => { const box = one.getBoundingClientRect(); return box.left < left || box.right > right || box.width < 20; }).map((one) => one.outerHTML.slice(0, 90)); })",
+        );
+        if outside != json!([]) {
+            faults.push(format!("{state} {name}: outside of the dialog: {outside}"));
+        }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

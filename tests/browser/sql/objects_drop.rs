@@ -52,12 +52,16 @@ fn a_table_is_dropped_only_when_its_name_was_typed() {
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog')");
 
+    Database::shared().exec("ALTER TABLE objects_drop.notes AUTO_INCREMENT = 77");
+    page.click(".row-main[data-name=notes]");
+    page.wait_for("eyes.first('.schema')?.innerText.includes('=77')");
     open_menu(&client, "notes");
     choose(&client, "Truncate …");
     page.wait_for("eyes.first('dialog .structure-typed + input')");
     page.fill("dialog .structure-typed + input", "notes");
     page.press("Enter");
     page.wait_for_text("notes is now empty");
+    page.wait_for("eyes.first('.schema') && !eyes.first('.schema').innerText.includes('=77')");
     assert_eq!(
         Database::shared().value("SELECT COUNT(*) FROM objects_drop.notes"),
         "0"

@@ -174,9 +174,28 @@ fn cells_are_typed_as_in_a_spreadsheet_and_only_reviewed_sql_runs() {
         "{create}"
     );
     assert!(create.contains("KEY `by_city` (`town`)"), "{create}");
-    // The form has the new structure.
+    // The form has the new structure, and the focus is where it was.
     page.wait_for("!eyes.first('.structure-count')");
-    page.wait_for(&format!("eyes.first({})", json!(field("Name of town"))));
+    page.wait_for("document.activeElement.getAttribute('aria-label') === 'NULL allowed in town'");
+    // Its toast covers nothing of the form's bar, and does not come into the next dialog.
+    page.click(&field("Name of town"));
+    page.press("Insert");
+    page.type_text("x");
+    page.wait_for("eyes.first('.toast')?.innerText.includes('customers changed')");
+    assert_eq!(
+        page.eval("eyes.all('.structure-bar .button').filter((one) => { const { left, top, width, height } = one.getBoundingClientRect(); return document.elementFromPoint(left + width / 2, top + height / 2)?.closest('.toasts'); }).length"),
+        0
+    );
+    review(&client);
+    assert_eq!(page.eval("eyes.all('dialog .toast').length"), 0);
+    page.press("Escape");
+    // Escape removes a new line in which nothing was entered.
+    page.click(&field("Name of x"));
+    page.press("Insert");
+    assert_eq!(focused(&client), "Name of the new column");
+    page.press("Escape");
+    page.wait_for("eyes.all('.structure-form [data-mark=new]').length === 1");
+    assert_eq!(focused(&client), "Name of born");
 }
 
 #[test]
@@ -186,7 +205,7 @@ fn each_change_is_marked_and_taken_back_by_itself_or_with_all() {
     put(&client, "Comment of city", "where");
     page.click(&field("Remove born"));
     page.click(".structure-tools text=Column");
-    page.type_text("extra");
+    page.type_text("ex\u{202e}tra");
     page.press("Tab");
     client.settle();
     assert_eq!(client.text(".structure-count"), "3 changes");
@@ -197,7 +216,7 @@ fn each_change_is_marked_and_taken_back_by_itself_or_with_all() {
     assert_eq!(page.eval(marks), json!(["changed", "removed", "new"]));
     look(&client, "structure-marks");
     page.click(".structure-count");
-    page.wait_for("eyes.first('.structure-changes')");
+    page.wait_for("eyes.first('.structure-changes .turning')?.dataset.code === '202E'");
     page.assert_accessible("changes");
     page.press("Escape");
     page.click(&field("Restore born"));
@@ -443,7 +462,29 @@ fn a_table_is_created_renamed_and_copied() {
         "customers_copy"
     );
     look(&client, "structure-copy");
-    page.click("dialog text=Review SQL …");
+    // The name is taken: the form comes back with what was entered.
+    page.expect_error("400");
+    page.fill("dialog [data-field=name]", "orders");
+    page.click("dialog text=Review SQL");
+    page.wait_for("eyes.first('dialog .structure-sql code')");
+    assert_eq!(
+        page.eval("eyes.all('.structure-review .dialog-foot .button').map((one) => one.innerText)"),
+        json!(["Copy SQL", "Open in a tab instead", "Cancel", "Copy"])
+    );
+    page.click(".structure-review .dialog-foot .button:last-child");
+    page.wait_for("/exists/.test(eyes.first('.structure-told')?.innerText)");
+    page.press("Escape");
+    page.wait_for("/exists/.test(eyes.first('.asked-said')?.innerText) && document.activeElement.dataset.field === 'name' && document.activeElement.value === 'orders'");
+    look(&client, "structure-copy-again");
+    page.fill("dialog [data-field=name]", &"n".repeat(65));
+    page.press("Ctrl+s");
+    page.wait_for("/at most 64 characters/.test(eyes.first('.asked-said')?.innerText) && document.activeElement.value.length === 65");
+    page.fill("dialog [data-field=name]", "customers_copy");
+    assert_eq!(
+        page.eval("document.querySelector('.asked-said').innerText"),
+        ""
+    );
+    page.press("Ctrl+s");
     page.wait_for("eyes.first('dialog .structure-sql code')");
     page.wait_for(
         "eyes.first('dialog .structure-notes')?.innerText.includes('Not copied: triggers')",
@@ -471,6 +512,7 @@ fn a_table_is_created_renamed_and_copied() {
     open_menu(&client, "customers_copy");
     choose(&client, "Rename …");
     page.wait_for("eyes.first('dialog input')");
+    look(&client, "structure-rename");
     page.fill("dialog input", "people");
     page.press("Enter");
     page.wait_for("eyes.first('dialog .structure-sql code')");
@@ -506,8 +548,11 @@ fn details_options_and_checks_are_changed_too() {
     page.fill(&detail("collation"), "utf8mb4_bin");
     page.press("Tab");
     page.click(".structure-section[aria-label=Checks] text=Check");
+    page.click(".structure-bar text=Review SQL …");
+    page.wait_for("/condition/.test(eyes.first('.structure-strip')?.innerText)");
     page.fill(&field("Condition of the new check"), "born > '1900-01-01'");
     page.press("Tab");
+    page.wait_for("!eyes.first('.structure-strip')");
     page.fill(".structure-section [data-option=COMMENT] input", "People");
     page.press("Tab");
     // Existing columns keep their character set, unless they are taken along.
@@ -536,8 +581,15 @@ fn details_options_and_checks_are_changed_too() {
     look(&client, "structure-end");
     page.click(".structure-bar [aria-expanded=true]");
     assert_eq!(client.text(".structure-count"), "4 changes");
+    // A number that the server does not take is told at its field, one that it would not keep in the review.
+    let next = ".structure-section [data-option=AUTO_INCREMENT] input";
+    page.fill(next, "-5");
+    page.click(".structure-bar text=Review SQL …");
+    page.wait_for("/whole number above 0/.test(eyes.first('.structure-strip')?.innerText) && document.activeElement.value === '-5'");
+    page.fill(next, "2");
     // The old values of the column are lost, which is said.
     review(&client);
+    page.wait_for("/id has values up to 3: the server keeps a higher/.test(eyes.first('dialog .structure-notes')?.innerText)");
     assert!(
         client.text("dialog").contains("score"),
         "{}",
@@ -575,6 +627,11 @@ fn the_form_fits_every_width() {
             page.assert_accessible(&format!("{width}"));
             let wide = page.eval("document.documentElement.scrollWidth - innerWidth");
             assert_eq!(wide, 0, "{width}");
+            let ends = page.eval("eyes.box('.structure-form [aria-label=\"Remove city\"]').right <= innerWidth && eyes.first('.structure-bar').innerText.includes('Discard')");
+            assert!(
+                ends == true || width < 761,
+                "ends of rows are in sight at {width}"
+            );
             let wide = page.eval("(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.structure-scroll'))");
             assert_eq!(wide, 0, "only tables scroll sideways at {width}");
         }
@@ -692,7 +749,9 @@ fn a_form_is_used_by_keyboard_alone() {
     page.press("Enter");
     page.wait_for("!document.querySelector('dialog')");
     assert!(create_of("structure_keys", "shelves").contains("`label` varchar(255) DEFAULT NULL"));
+    page.wait_for("!eyes.first('.structure-count') && document.activeElement.getAttribute('aria-label') === 'Type of label'");
     page.press("Insert");
+    page.wait_for("eyes.first('.structure-count')");
     page.press("Ctrl+Delete");
     page.wait_for("!eyes.first('.structure-count')");
 }
