@@ -3,10 +3,10 @@
  * @module
  */
 
-import { fill, focusedIn, h, icon, loadStyle, queryAll } from '../../common/dom.js';
+import { fill, focusedIn, h, icon, loadStyle, marked, queryAll } from '../../common/dom.js';
 import { askRows } from '../ask.js';
 import { withoutSecrets } from '../core/secrets.js';
-import { copied, facts, highlighted, marked, note, section, sqlText } from '../objects/parts.js';
+import { copied, facts, highlighted, note, section, sqlText } from '../objects/parts.js';
 import { ownGrantLines } from '../objects/privileges.js';
 import { DataTable, rowButton } from './datatable.js';
 import { frame, textOfRow } from './parts.js';

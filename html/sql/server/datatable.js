@@ -3,9 +3,8 @@
  * @module
  */
 
-import { fill, h, icon, queryAll } from '../../common/dom.js';
+import { fill, h, icon, marked, queryAll } from '../../common/dom.js';
 import { listedText } from '../core/entries.js';
-import { marked } from '../objects/parts.js';
 
 /** Rows that are drawn; the search finds the others. */
 const DRAWN = 1000;

@@ -3,8 +3,7 @@
  * @module
  */
 
-import { fill, h, icon, iconButton, query, queryAll } from '../../common/dom.js';
-import { marked } from '../objects/parts.js';
+import { fill, h, icon, iconButton, marked, query, queryAll } from '../../common/dom.js';
 import { isSince } from './changes.js';
 import { readTypeField, renameColumn } from './definition.js';
 import { copyOfColumn, foreignKeyOf, moved, newColumn, placed, withIndex, withNew, withPart, without } from './edits.js';

@@ -3,9 +3,8 @@
  * @module
  */
 
-import { fill, h } from '../../common/dom.js';
+import { fill, h, marked } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
-import { marked } from '../objects/parts.js';
 import { pasteLines, show, textIn } from './formparts.js';
 
 /**

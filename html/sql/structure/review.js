@@ -3,11 +3,11 @@
  * @module
  */
 
-import { copyText, fill, h, icon, loadStyle } from '../../common/dom.js';
+import { copyText, fill, h, icon, loadStyle, marked } from '../../common/dom.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { ask } from '../ask.js';
 import { lasting } from '../core/entries.js';
-import { highlighted, marked } from '../objects/parts.js';
+import { highlighted } from '../objects/parts.js';
 import { Watch } from './watch.js';
 
 /** Statements that are drawn. */
@@ -315,7 +315,8 @@ class Review {
   async #failed(error) {
     const { done, unknown, cancelled } = this.end;
     const rest = this.#statements.length - this.#done - 1;
-    const before = done > 0 ? ` ${done === 1 ? 'The statement before it was' : `The ${done} statements before it were`} run.` : ' Nothing was changed.';
+    const changes = this.#statements.slice(0, this.#done).filter((sql) => !sql.startsWith('SET SESSION ')).length;
+    const before = changes > 0 ? ` ${changes === 1 ? 'The statement before it was' : `The ${changes} statements before it were`} run.` : ' Nothing was changed.';
     const after = rest > 0 ? ` ${rest === 1 ? 'The one after it was' : `The ${rest} after it were`} not run.` : '';
     const lost = ' The connection was lost: it is unknown whether it was done, and the server may still run it. Look at the structure before you run it again.';
     this.#say(`${sentence(error.message)}${unknown ? lost : `${before}${after}`}`, cancelled ? 'warn' : 'bad');

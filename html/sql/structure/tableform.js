@@ -3,13 +3,13 @@
  * @module
  */
 
-import { fill, h, icon, iconButton, queryAll } from '../../common/dom.js';
+import { fill, h, icon, iconButton, marked, queryAll } from '../../common/dom.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { openPanel } from '../../common/popup.js';
 import { askRows, textOf } from '../ask.js';
 import { quoteName } from '../core/format.js';
 import { formatBytes } from '../../common/figures.js';
-import { highlighted, marked } from '../objects/parts.js';
+import { highlighted } from '../objects/parts.js';
 import { alterTable, faultOf, lockingOf, prepare, risks } from './alter.js';
 import { ColumnsForm } from './columnsform.js';
 import { optionOf, parseTable, writeTable } from './definition.js';
