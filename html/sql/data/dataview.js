@@ -17,6 +17,7 @@ import { filterText, isOn, isWhole, listOf, listText, operatorsOf, readFilters, 
 import { linkBack, linksOf } from './links.js';
 import { whyFixed } from './reason.js';
 import { TableRows, estimateOf, referencesTo } from './source.js';
+import { classOf } from './values.js';
 
 /** Tables that the way back leads through, at most. */
 const MAX_TRAIL = 50;
@@ -527,7 +528,9 @@ export class DataView {
 
   /** Filters by a text in all rows, which the server finds; the find bar goes on there. @param {string} text @param {number} at column; -1 for any */
   async #searchAll(text, at) {
-    const column = this.#schema.columns[at];
+    const chosen = this.#schema.columns[at];
+    // A text of hex digits is looked for in all columns: no filter of such a column compares with what is shown.
+    const column = chosen && ['bit', 'binary', 'shape'].includes(classOf(chosen.type)) ? undefined : chosen;
     const { filters } = this.#latest;
     const operators = column ? operatorsOf(column.type) : [];
     /** @type {import('./filters.js').Filter} */

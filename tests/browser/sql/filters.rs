@@ -582,8 +582,14 @@ fn find_goes_on_in_all_rows_by_a_filter() {
     // By what other types show.
     page.click(".data-chip .button");
     until_loaded(&client);
-    page.eval("{ const column = eyes.first('.find-column'); column.value = ''; column.dispatchEvent(new Event('change')); }");
-    for text in ["2024-05-31 12:3", "0x01FE", "11:59:59", "bbcc"] {
+    for (column, text) in [
+        ("", "2024-05-31 12:3"),
+        ("", "0x01FE"),
+        ("", "11:59:59"),
+        ("6", "bbcc"),
+        ("5", "11:59"),
+    ] {
+        page.eval(&format!("{{ const column = eyes.first('.find-column'); column.value = '{column}'; column.dispatchEvent(new Event('change')); }}"));
         page.fill(".find input", text);
         page.wait_for("eyes.first('.find-count')?.innerText.startsWith('no match in ')");
         page.click(".find text=Search all rows");
