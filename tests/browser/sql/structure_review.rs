@@ -8,7 +8,7 @@ use crate::sql::looks::look;
 use crate::sql::structure::{
     create_of, field, focused, on_form, open_form, put, refer, review, run, sent_alters, tick,
 };
-use support::database::Options;
+use support::database::{Kind, Options};
 use support::{Browser, Database, Postern, TIMEOUT, wait_until};
 
 #[test]
@@ -58,9 +58,12 @@ fn an_error_of_the_server_leads_to_its_field() {
     page.click(&field("NULL allowed in city"));
     review(&client);
     page.click(".structure-review .dialog-foot .button:last-child");
-    page.wait_for("eyes.first('dialog .structure-told.warn')");
-    page.click(".structure-review .dialog-foot .button:last-child");
-    page.wait_for("eyes.first('dialog .structure-told.bad')?.innerText.includes('Data truncated')");
+    // MariaDB cannot do it without a copy, which is confirmed first.
+    if Database::shared().kind() == Kind::MariaDb {
+        page.wait_for("eyes.first('dialog .structure-told.warn')");
+        page.click(".structure-review .dialog-foot .button:last-child");
+    }
+    page.wait_for("/Data truncated|Invalid use of NULL/.test(eyes.first('dialog .structure-told.bad')?.innerText)");
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog') && eyes.first('.structure-strip.bad')");
     assert_eq!(focused(&client), "NULL allowed in city");
