@@ -74,7 +74,7 @@ pub(crate) fn about_accounts(sql: &[u8], dialect: &Dialect) -> Option<&'static s
     }
     drop(text);
     let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned().into_bytes();
-    let readings: Vec<Vec<u8>> = [Some(lossy(sql)), as_if_narrow(sql), as_if_spaced(sql)]
+    let readings: Vec<Vec<u8>> = [Some(sql.to_vec()), as_if_narrow(sql), as_if_spaced(sql)]
         .into_iter()
         .flatten()
         .map(|text| lossy(&text))
@@ -146,8 +146,10 @@ pub(crate) fn shows_secrets(
     let (mut before, mut before_that) = (String::new(), String::new());
     for (token, text) in tokens(sql.as_bytes(), dialect) {
         let name = match token.kind {
+            TokenKind::ExecutableOpen | TokenKind::ExecutableClose => continue,
             TokenKind::Quoted => unquoted(text),
-            _ => text.to_owned(),
+            // A name where the session has ANSI_QUOTES.
+            _ => text.trim_matches('"').to_owned(),
         }
         .to_ascii_lowercase();
         let is_in = match before.as_str() {
@@ -680,6 +682,9 @@ mod tests {
             "SELECT authentication_string FROM mysql.user",
             "SELECT * FROM `MySQL` . `user`",
             "TABLE mysql.global_priv",
+            "SELECT * FROM mysql./*!50000 user */",
+            "SELECT * FROM \"mysql\".\"user\"",
+            "SHOW /*!50000 CREATE */ USER root@localhost",
             "SHOW CREATE USER root@localhost",
             "EXPLAIN SELECT * FROM mysql.servers",
         ] {
